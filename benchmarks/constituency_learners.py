@@ -3,9 +3,11 @@
 *As in the paper* (Neu & Szepesvári 2009, §6): a parent-annotated grammar, weights of binary rules learned, the lexicon fixed, one
 normalised update a pass of the whole corpus, steps ∝ 1/√k, 100 passes, the pass best on dev; step size, temperature and
 regularisation are chosen here, by ``choose``, on dev of CRAFT. *Tuned*: an update a sentence, averaged, all rules learned; the
-settings in ``METHODS`` were found on dev of CRAFT. Test is scored once a model. Results are kept after each model, so that an
-interrupted run continues; delete the file of results to start from the beginning. ``--defaults`` measures only the defaults of
-``train constituency`` on several treebanks, and ``--adaptive`` only the defaults against AdaGrad and small batches, with three seeds.
+settings in ``METHODS`` were found on dev of CRAFT. *Spans*: the defaults of the command with features of spans. Test is scored once a model. Results are kept after each model, so that an
+interrupted run continues; delete the file of results to start from the beginning. The others learn the weights of rules alone.
+The defaults of ``train constituency``, which have features of spans too, are measured on nine treebanks, by three parts that can be
+run alone: ``--adaptive`` with three seeds, against rules alone with several rules of steps; ``--spans``, their settings on dev; and
+``--defaults``, the settings of rules alone.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ METHODS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "MaxEnt, exact, tuned": ({"name": "maxent", "passes": 10, **STOCHASTIC, "n_best": 0}, "all"),
     "Perceptron, tuned": ({"name": "perceptron", "passes": 10, **STOCHASTIC, "l2": 1e-5}, "all"),
+    "Max-Margin, spans": ({"name": "max-margin"}, "all"),
+    "Perceptron, spans": ({"name": "irl-perceptron"}, "all"),
     "Max-Margin": ({"name": "max-margin", **PAPER}, "binary"),
     "Policy Matching": ({"name": "policy-matching", **PAPER}, "binary"),
     "Perceptron": ({"name": "perceptron", **PAPER}, "binary"),
@@ -64,10 +68,10 @@ TREEBANKS: dict[str, tuple[str, int, int, int]] = {
     "WSJ sample, up to 40 words": ("ptb-wsj-sample", 40, 1_500, 250),
     "CRAFT, up to 40 words, a part": ("craft-ptb", 40, 1_500, 250),
 }
-FORMER, DEFAULTS = "the former defaults: steps of 0.1/√k, patience 8, shrunk", "the defaults: steps by size, shrunk"
+FORMER, BY_SIZE = "steps of 0.1/√k, patience 8, shrunk", "steps by size, shrunk"
 GENTLE = "loss on constituents, margin 0.75, normalised, constant steps by size, shrunk"
 _STEP = {"step_size": 0.1}
-#: what ``defaults`` tries: Max-Margin with steps of 0.1/√k and one thing changed, all other settings being the parser's; and the defaults
+#: what ``defaults`` tries: weights of rules, Max-Margin with steps of 0.1/√k and one thing changed, all other settings being the parser's
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "step size 0.01": ({"step_size": 0.01}, {}),
     "step size 0.03": ({"step_size": 0.03}, {}),
@@ -80,7 +84,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "binary rules only": ({}, {"trained": "binary"}),
     "Policy Matching": ({"name": "policy-matching", "passes": 12, "step_size": 0.5, "l2": 0.0}, {}),
     FORMER: ({"patience": 8}, {"shrink": True}),
-    DEFAULTS: ({"step_size": None}, {"shrink": True}),
+    BY_SIZE: ({"step_size": None}, {"shrink": True}),
     GENTLE: (
         {"step": "constant", "normalise": True, "margin": 0.75},  # the step size is 100 / sentences, at most 0.2
         {"loss": "constituents", "shrink": True},
@@ -90,30 +94,57 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 LATENT = "`train latent`, one start"
 #: the variants that are tried on large treebanks, where a training takes a minute; the others are tried on the small ones
 LARGE = {
-    "CRAFT, up to 15 words": ("step size 0.1", "step size 0.03", "steps 0.3/k", "margin 1", DEFAULTS, GENTLE),
-    "MASC, up to 40 words": (DEFAULTS, GENTLE),
-    "WSJ sample, up to 40 words": (DEFAULTS, GENTLE),
-    "CRAFT, up to 40 words, a part": (DEFAULTS, GENTLE),
+    "CRAFT, up to 15 words": ("step size 0.1", "step size 0.03", "steps 0.3/k", "margin 1", BY_SIZE, GENTLE),
+    "MASC, up to 40 words": (BY_SIZE, GENTLE),
+    "WSJ sample, up to 40 words": (BY_SIZE, GENTLE),
+    "CRAFT, up to 40 words, a part": (BY_SIZE, GENTLE),
 }
-#: for ``adaptive``: Max-Margin as the parser has it, and with other steps and batches; what is not said is the parser's
-USUAL, ADAGRAD, BATCHES = "the defaults", "AdaGrad", "AdaGrad, 16 sentences an update"
-ADAPTIVE: dict[str, dict[str, Any]] = {
-    USUAL: {},
-    ADAGRAD: {"step": "adagrad"},
-    BATCHES: {"step": "adagrad", "batch": 16},
-    "AdaGrad with a constant of 0.1, 16 sentences an update": {"step": "adagrad", "step_size": 0.1, "batch": 16},
-    "16 sentences an update, steps of 1/√k": {"step_size": 1.0, "batch": 16},
-    "MaxEnt, exact, AdaGrad, 16 sentences an update": {
-        "name": "maxent",
-        "passes": 15,
-        "step": "adagrad",
-        "step_size": 0.05,
-        "batch": 16,
-    },
+#: for ``adaptive``: Max-Margin with all defaults; and weights of rules alone, with several rules of steps and batches
+DEFAULTS, RULES = "the defaults, with span features", "rules alone, steps by size"
+ADAGRAD, BATCHES = "rules alone, AdaGrad", "rules alone, AdaGrad, 16 sentences an update"
+ADAPTIVE: dict[str, tuple[dict[str, Any], str]] = {
+    DEFAULTS: ({}, "spans"),
+    RULES: ({}, "rules"),
+    ADAGRAD: ({"step": "adagrad"}, "rules"),
+    BATCHES: ({"step": "adagrad", "batch": 16}, "rules"),
+    "rules alone, AdaGrad with a constant of 0.1, 16 sentences an update": (
+        {"step": "adagrad", "step_size": 0.1, "batch": 16},
+        "rules",
+    ),
+    "rules alone, 16 sentences an update, steps of 1/√k": ({"step_size": 1.0, "batch": 16}, "rules"),
+    "rules alone, MaxEnt, exact, AdaGrad, 16 sentences an update": (
+        {"name": "maxent", "passes": 15, "step": "adagrad", "step_size": 0.05, "batch": 16},
+        "rules",
+    ),
 }
 ADAPTIVE_SEEDS = (0, 1, 2)
 #: on large treebanks only these
-ADAPTIVE_LARGE = (USUAL, ADAGRAD, BATCHES)
+ADAPTIVE_LARGE = (DEFAULTS, RULES, ADAGRAD, BATCHES)
+#: for ``spans``: the defaults with one thing changed, on dev of some treebanks
+SPANS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    DEFAULTS: ({}, {}),
+    "AdaGrad with a constant of 0.025": ({"step": "adagrad", "step_size": 0.025}, {}),
+    "AdaGrad with a constant of 0.1": ({"step": "adagrad", "step_size": 0.1}, {}),
+    "AdaGrad with a constant of 0.2": ({"step": "adagrad", "step_size": 0.2}, {}),
+    "steps by size over √k": ({"step": "1/sqrt(k)", "step_size": None}, {}),
+    "margin 0 (the perceptron)": ({"margin": 0.0}, {}),
+    "margin 0.5": ({"margin": 0.5}, {}),
+    "margin 2": ({"margin": 2.0}, {}),
+    "loss of Algorithm 4, on rules": ({}, {"loss": "rules"}),
+    "4 sentences an update": ({"batch": 4}, {}),
+    "not averaged": ({"averaged": False}, {}),
+    "20 passes": ({"passes": 20}, {}),
+    "grammar v1h0": ({}, {"grammar": "v1h0"}),
+    "grammar v2h0": ({}, {"grammar": "v2h0"}),
+}
+SPANS_TRIED_ON = (
+    "built-in",
+    "WSJ sample, up to 15 words",
+    "MASC, up to 15 words",
+    "CRAFT, up to 15 words, a part",
+    "WSJ sample, up to 30 words",
+    "MASC, up to 40 words",
+)
 #: what the distance to the paper could come from: what is changed in the parser, or in what it learns from
 EVIDENCE: dict[str, dict[str, Any]] = {
     "as tuned": {},
@@ -167,7 +198,7 @@ def train(
     grammar: str, learner: Any, parts: dict[str, list[Sentence]], **settings: Any
 ) -> tuple[ConstituencyParser, dict]:
     passes: list[list[float]] = []
-    parser = ConstituencyParser(grammar, learner=learner, **{"shrink": False, **settings})
+    parser = ConstituencyParser(grammar, learner=learner, **{"shrink": False, "rewards": "rules", **settings})
     wall, cpu = time.perf_counter(), time.process_time()
     parser.fit(parts["train"], dev=parts["dev"], jobs=2, report=lambda p: passes.append([p.score, p.loss, p.seconds]))
     return parser, {
@@ -185,9 +216,9 @@ def main() -> None:
     path = RESULTS / "constituency_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
     kept: dict[str, Any] = {
-        name: before.get(name, {}) for name in ("results", "evidence", "steps", "defaults", "adaptive")
+        name: before.get(name, {}) for name in ("results", "evidence", "steps", "defaults", "adaptive", "spans")
     }
-    parts_alone = {"--defaults": defaults, "--adaptive": adaptive}
+    parts_alone = {"--defaults": defaults, "--adaptive": adaptive, "--spans": spans}
     if alone := [part for flag, part in parts_alone.items() if flag in sys.argv]:
         for part in alone:
             part(kept)
@@ -207,11 +238,12 @@ def main() -> None:
             sizes = {part: len(sentences) for part, sentences in parts.items()}
             rows[ML] = {**about, "grammar": base.grammar_.size, "sentences": sizes, "dev": ml_dev, "test": ml}
             for name in wanted:
-                if grammar == "v2h1" and "tuned" not in name:
+                if grammar == "v2h1" and "tuned" not in name and "spans" not in name:
                     continue
                 learner, trained = METHODS[name]
                 learner = {**learner, **chosen.get(name, {})}
-                parser, about = train(grammar, learner, parts, trained=trained)
+                rewards = "spans" if "spans" in name else "rules"
+                parser, about = train(grammar, learner, parts, trained=trained, rewards=rewards)
                 row, trees = scored(parser, parts["test"])
                 dev, _ = scored(parser, parts["dev"])
                 for rules in ("parseval", "evalb"):
@@ -226,6 +258,7 @@ def main() -> None:
     evidence(kept)
     defaults(kept)
     adaptive(kept)
+    spans(kept)
 
 
 def choose(kept: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -290,8 +323,8 @@ def evidence(kept: dict[str, Any]) -> None:
 
 
 def defaults(kept: dict[str, Any]) -> None:
-    """Counting and Max-Margin with several settings on treebanks of several sizes and styles; the pass best on dev."""
-    for names in (("counting", DEFAULTS), VARIANTS):  # the defaults everywhere, before anything else
+    """Weights of rules alone, counted and learned by Max-Margin with several settings, on nine treebanks; the pass best on dev."""
+    for names in (("counting", BY_SIZE), VARIANTS):  # these everywhere, before anything else
         for treebank in TREEBANKS:
             rows = kept["defaults"].setdefault(treebank, {})
             wanted = [
@@ -324,27 +357,48 @@ def defaults(kept: dict[str, Any]) -> None:
 
 
 def adaptive(kept: dict[str, Any]) -> None:
-    """The defaults against AdaGrad and small batches, on the treebanks of ``defaults``, a row for each seed."""
+    """The defaults, and weights of rules alone, on the treebanks of ``defaults``; a row for each seed."""
     for seed in ADAPTIVE_SEEDS:
         for treebank in TREEBANKS:
             seeds = kept["adaptive"].setdefault(treebank, {}).setdefault(str(seed), {})
             wanted = [name for name in (ADAPTIVE_LARGE if treebank in LARGE else ADAPTIVE) if name not in seeds]
             parts = parts_of(treebank) if wanted else {}
             for name in wanted:
-                parser, about = train("v2h1", {"name": "max-margin", **ADAPTIVE[name]}, parts, shrink=True, seed=seed)
-                counted, dev = (parser.card_["scores"][score] for score in ("dev F1 of counting", "dev F1"))
-                by_pass = about["dev by pass"]
-                seeds[name] = {
-                    "dev": dev,
-                    "test": parser.evaluate(parts["test"]).f1,
-                    "best pass": about["best pass"],
-                    "passes": about["passes"],
-                    "ER by pass": [error_reduction(counted, f1) for f1 in by_pass],
-                    "strength": parser.card_["strength"],
-                    "seconds": about["CPU seconds"],
-                }
+                changed, rewards = ADAPTIVE[name]
+                seeds[name], parser = passes_of("v2h1", changed, parts, rewards=rewards, seed=seed)
+                seeds[name]["test"] = parser.evaluate(parts["test"]).f1
                 keep("constituency_learners", kept)
                 say(treebank, seed, name, json.dumps(seeds[name]))
+
+
+def spans(kept: dict[str, Any]) -> None:
+    """The settings of the defaults, with one thing changed, on dev of some treebanks."""
+    for name, (changed, settings) in SPANS.items():
+        for treebank in SPANS_TRIED_ON:
+            rows = kept["spans"].setdefault(treebank, {})
+            if name not in rows:
+                of_parser = {"grammar": "v2h1", "rewards": "spans", **settings}
+                rows[name], _ = passes_of(of_parser.pop("grammar"), changed, parts_of(treebank), **of_parser)
+                keep("constituency_learners", kept)
+                say(treebank, name, json.dumps(rows[name]))
+
+
+def passes_of(
+    grammar: str, changed: dict[str, Any], parts: dict[str, list[Sentence]], **settings: Any
+) -> tuple[dict[str, Any], ConstituencyParser]:
+    """Max-Margin, with some settings changed: the score on dev, and the error reduction over counting by pass."""
+    parser, about = train(grammar, {"name": "max-margin", **changed}, parts, shrink=True, **settings)
+    counted, dev = (parser.card_["scores"][score] for score in ("dev F1 of counting", "dev F1"))
+    row = {
+        "dev": dev,
+        "counting": counted,
+        "best pass": about["best pass"],
+        "passes": about["passes"],
+        "ER by pass": [error_reduction(counted, f1) for f1 in about["dev by pass"]],
+        "strength": parser.card_["strength"],
+        "seconds": about["CPU seconds"],
+    }
+    return row, parser
 
 
 def latent_row(parts: dict[str, list[Sentence]]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ train, _, test = treewright.builtin_corpus(train=30, dev=1, test=40)
 settings = {"learner": {"name": "exploration", "iterations": 1}, "bits": 12}
 treewright.Tagger(**settings).fit(train).save("tagger.tw")
 treewright.DependencyParser(**settings).fit(train).save("dependency.tw")
-treewright.ConstituencyParser(learner="maximum-likelihood").fit(train).save("constituency.tw")
+treewright.ConstituencyParser(learner={"name": "max-margin", "iterations": 1}).fit(train).save("constituency.tw")
 treewright.LatentParser(learner={"name": "split-merge", "cycles": 1}).fit(train).save("latent.tw")
 treewright.AMRParser(**settings).fit(train).save("amr.tw")
 treewright.corpora.write_amr(test, "graphs.amr")

@@ -32,12 +32,12 @@ GRAPHS = {
     "di-dlo": "DI-DLO, δ = .3, penalty",
     "li-do": "LI-DO, δ = .3, penalty",
 }
-#: the rows of ``constituency_learners``: tuned where there is such a row
+#: the rows of ``constituency_learners``: with features of spans where these are the default, otherwise tuned if there is such a row
 PLANNERS = {
     "projection": "Projection",
     "mwal": "MWAL",
-    "irl-perceptron": "Perceptron, tuned",
-    "max-margin": "Max-Margin, tuned",
+    "irl-perceptron": "Perceptron, spans",
+    "max-margin": "Max-Margin, spans",
     "policy-matching": "Policy Matching, tuned",
     "maxent": "MaxEnt, exact, tuned",
 }

@@ -44,6 +44,7 @@ elif scenario == "dependency":
     made, train, test = treewright.DependencyParser(learner=learner), conllu("train", 2000), conllu("dev", 2000)
 elif scenario == "constituency":
     made = treewright.ConstituencyParser(learner={"name": "max-margin", "passes": 2})
+    made.rewards = "rules"  # an older version has no others
     train, test = ptb("train", 400), ptb("dev", 100)
 elif scenario == "latent":
     made = treewright.LatentParser(learner={"name": "split-merge", "cycles": 2})

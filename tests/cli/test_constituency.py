@@ -26,8 +26,8 @@ GOLD = "(S (NP (PRP I)) (VP (VBP see) (NP (PRP it))) (. .))\n"
 WORSE = "(S (NP (PRP I)) (VP (VBP see)) (NP (PRP it)) (. .))\n"
 
 EVERYTHING = """
---grammar v1h2-left-tags --lexicon word --tags gold --trained binary --loss rules --decoder max-rule --prune 1e-5
---max-gap 30 --max-length 8 --memory 0.5 --seed 3 --learner max-margin --passes 1 --step constant --step-size 0.5
+--grammar v1h2-left-tags --lexicon word --tags gold --rewards spans --trained binary --loss rules --decoder max-rule
+--prune 1e-5 --max-gap 30 --max-length 8 --memory 0.5 --seed 3 --learner max-margin --passes 1 --step constant --step-size 0.5
 --no-normalise --l2 0.01 --l1 0.001 --averaged --batch 7 --patience 4 --margin 0.25
 """
 
@@ -92,7 +92,7 @@ class TestTraining:
         result = run("train", "constituency", data / "train.ptb", *settings)
         first, second, done = map(json.loads, result.stdout.splitlines())
         assert (first["iteration"], second["iteration"], done["event"]) == (1, 2, "done")
-        assert done["scores"]["dev F1"] == max(first["score"], second["score"])
+        assert done["scores"]["dev F1"] >= max(first["score"], second["score"])  # it may be better when shrunk
 
     def test_every_setting_reaches_the_model(self, run, data, tmp_path):
         out = tmp_path / "m.tw"
@@ -101,7 +101,7 @@ class TestTraining:
         learner = params.pop("learner")
         assert params == {
             "grammar": {"vertical": 1, "horizontal": 2, "direction": "left", "tag_parents": True}, "lexicon": "word",
-            "tags": "gold", "trained": "binary", "loss": "rules", "decoder": "max-rule", "prune": 1e-5,
+            "tags": "gold", "rewards": "spans", "trained": "binary", "loss": "rules", "decoder": "max-rule", "prune": 1e-5,
             "max_gap": 30.0, "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky", "tradeoff": None,
             "shrink": True, "time": "pops", "priority_learner": "on-policy",
         }  # fmt: skip

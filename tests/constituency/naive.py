@@ -32,7 +32,8 @@ INF = math.inf
 class Problem:
     """A grammar, a lexicon, and a sentence as rows of it, with everything that can be found by writing it all out."""
 
-    def __init__(self, grammar, lexical, words):
+    def __init__(self, grammar, lexical, words, rewards=None):
+        self.rewards = rewards or {}  # of constituents, by (symbol, start, end)
         self.grammar, self.lexical, self.words = grammar, lexical, np.array(words, np.int64)
         self.n = len(words)
         self.names = grammar.symbols
@@ -51,7 +52,7 @@ class Problem:
         return f"<{self.words.tolist()} {self.lexical}\n{self.grammar.to_text()}>"
 
     def with_weights(self, weights):
-        return Problem(self.grammar.with_weights(weights), self.lexical, self.words)
+        return Problem(self.grammar.with_weights(weights), self.lexical, self.words, self.rewards)
 
     # ---- derivations
 
@@ -104,9 +105,10 @@ class Problem:
         return counts
 
     def score(self, derivation, tags=True):
-        """The sum of the rules' weights and the tags' scores."""
+        """The sum of the rules' weights, of the tags' scores, and of the constituents' own rewards."""
         lexical = sum(self.tags[start][symbol] for symbol, _, two, start, _ in derivation if two < 0)
-        return float(self.weights @ self.rules(derivation)) + (lexical if tags else 0.0)
+        own = sum(self.rewards.get(constituent, 0.0) for constituent in self.constituents(derivation))
+        return float(self.weights @ self.rules(derivation)) + own + (lexical if tags else 0.0)
 
     def constituents(self, derivation):
         """What a derivation consists of: (symbol, start, end) of bottoms and of tops."""
@@ -364,8 +366,8 @@ def space_kernel(semiring, symbols, n):
 
 
 @kernel
-def outside_kernel(chart, above, counts):
-    return outside(chart, above, counts)
+def outside_kernel(chart, above, counts, rewards):
+    return outside(chart, above, counts, 0.0, rewards)
 
 
 @kernel
@@ -406,13 +408,17 @@ def filled(problem, dtype=np.float64, *, summing=False, anchored=None, beam=INF,
     space = new_room(problem, dtype, summing) if space is None else space
     weights = np.exp(problem.weights) if summing else problem.weights.astype(dtype)
     n_binary = len(problem.binary)
-    rewards = np.zeros(0, dtype)
-    if anchored is not None:
-        rewards = np.zeros(len(space.values), dtype)
-        for (symbol, start, end), reward in anchored.items():
-            rewards[at(problem, symbol, start, end)] = reward
+    rewards = rewards_of(problem, {} if anchored is None else anchored, dtype)
     grammar = Weighted(problem.grammar.rules, weights[:n_binary], weights[n_binary:], problem.lexical)
     return run(semiring_of(dtype, summing), grammar, problem.words, rewards, beam, space)
+
+
+def rewards_of(problem, anchored, dtype=np.float64):
+    """Rewards that are given by (symbol, start, end), in the layout of a chart; an empty array if there are none."""
+    rewards = np.zeros(len(new_room(problem).values) if anchored else 0, dtype)
+    for (symbol, start, end), reward in anchored.items():
+        rewards[at(problem, symbol, start, end)] = reward
+    return rewards
 
 
 def at(problem, symbol, start, end):
@@ -439,10 +445,11 @@ def logarithms(problem, chart, summing=False):
     return found
 
 
-def posteriors(problem, chart):
+def posteriors(problem, chart, anchored=None):
     """Probabilities of constituents, expected rules, and log Z, from inside and outside values."""
+    rewards = rewards_of(problem, {} if anchored is None else anchored)
     above, counts = np.full(len(chart.space.values), np.nan), np.zeros(len(problem.weights))
-    log_z = outside_kernel(chart, above, counts)
+    log_z = outside_kernel(chart, above, counts, rewards)
     if log_z == -INF:
         return {}, counts, log_z
     found = {}

@@ -17,12 +17,13 @@ from treewright.constituency import (
     score_constituents,
 )
 from treewright.constituency.charts.passes import k_best_of
-from treewright.constituency.parser import USUAL
+from treewright.constituency.parser import USUAL, WITH_SPANS
 from treewright.constituency.settings import grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError
 from treewright.learners import IRL, DAgger, MaxMargin
+from treewright.metrics import error_reduction
 
 QUICK = {"name": "max-margin", "passes": 2, "step_size": 0.5}
 ONE_TREE = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))"
@@ -189,7 +190,7 @@ def test_a_model_file_gives_back_the_same_parser(parser, corpus, tmp_path):
     assert again.resolved_config() == parser.resolved_config()
     assert again.card_ == parser.card_
     assert again.grammar == asdict(Markovisation())
-    assert again.learner["margin"] == 0.5
+    assert (again.rewards, again.loss, again.learner["margin"]) == ("spans", "constituents", 1.0)
     assert again.grammar_.to_text() == parser.grammar_.to_text()
 
 
@@ -456,7 +457,7 @@ def test_the_names_of_symbols_tell_how_trees_were_made_binary(corpus, name):
 @pytest.mark.parametrize("name", ["v1h0-left", "v2h1-head-tags"])
 def test_a_grammar_that_is_given_is_learned_on_from(corpus, name, tmp_path):
     train, test = corpus[0][:30], corpus[2][:8]
-    first = ConstituencyParser(name, learner=QUICK).fit(train)
+    first = ConstituencyParser(name, learner=QUICK, rewards="rules").fit(train)
     given = ConstituencyParser(first.grammar_, learner=ML).fit(train)
     parsed = first.parse(test)
     assert given.parse(test) == parsed
@@ -613,6 +614,73 @@ def test_files_are_read(counted, corpus, tmp_path):
     assert from_file.evaluate(tmp_path / "train.ptb").f1 == counted.evaluate(corpus[0]).f1
 
 
+# ---- span features
+
+
+def test_rewards_of_spans_are_learned_by_default_and_can_be_left_out(parser, corpus):
+    assert parser._spans is not None
+    assert np.count_nonzero(parser._spans.weights) > 1000
+    for settings in ({"rewards": "rules"}, {"search": "agenda"}, {"learner": "maxent"}, {"learner": ML}):
+        other = ConstituencyParser(**{"learner": QUICK, **settings}).set_params(max_length=6).fit(corpus[0])
+        assert other._spans is None
+        assert other.resolved_config()["rewards"] == "rules"
+
+
+def test_span_features_learn_what_rules_cannot_know():
+    """Where a phrase with `of` belongs depends on the word before it, of which rules see the tag only."""
+    trees = []
+    for k in range(8):
+        trees.append(f"(S (NP (PRP we)) (VP (VBP see) (NP (NP (NNS crowds)) (PP (IN of) (NP (NNS n{k}))))))")
+        trees.append(f"(S (NP (PRP we)) (VP (VBP rid) (NP (NNS towns)) (PP (IN of) (NP (NNS n{k})))))")
+    train = treebank(*trees)
+    settings = {"grammar": "v1h0", "learner": {"name": "max-margin", "passes": 5}}
+    rules, spans = (ConstituencyParser(rewards=each, **settings).fit(train) for each in ("rules", "spans"))
+    test = treebank(*(line.replace("n0", "drums") for line in trees[:2]))
+    assert trees_of(spans, test) == [str(sentence.tree) for sentence in test]
+    assert trees_of(rules, test) != [str(sentence.tree) for sentence in test]
+
+
+def trees_of(parser, sentences):
+    return [str(sentence.tree) for sentence in parser.parse(sentences)]
+
+
+def test_words_that_occur_once_are_learned_as_unknown_words(parser, corpus):
+    words = Sentence.from_words(["the", "blorps", "sees", "the", "cat"])
+    rows = parser._rows(list(words.forms), ())
+    assert parser.lexicon_.rows(["the", "cat"], unknown={"cat"})[1] != parser.lexicon_.rows(["the", "cat"])[1]
+    # the features of an unknown word's row have weights
+    from treewright.constituency.charts.span_rewards import explain_span
+
+    _, places = explain_span(parser._spans, rows, words.forms, ["x"] * 5, (1, 2))
+    labels = np.arange(parser._spans.labels)
+    assert np.any(parser._spans.weights[places[0] + labels])
+
+
+def test_a_model_from_before_there_were_span_features_is_loaded(counted, corpus, tmp_path):
+    parser = ConstituencyParser(learner=QUICK, rewards="rules").fit(corpus[0])
+    plain = parser.resolved_config
+    parser.resolved_config = lambda: {name: value for name, value in plain().items() if name != "rewards"}
+    again = ConstituencyParser.load(parser.save(tmp_path / "old.tw"))
+    assert again.rewards == "rules"
+    assert again.parse(corpus[2]) == parser.parse(corpus[2])
+
+
+def test_what_goes_with_span_features(parser, corpus):
+    with pytest.raises(ConfigError, match="rewards cannot be 'spans' with the learner 'maxent': take one of irl-per"):
+        ConstituencyParser(learner="maxent", rewards="spans").fit(corpus[0][:2])
+    for search in ("agenda", "ida-star", "ha-star"):
+        with pytest.raises(ConfigError, match=f"'{search}' needs a parser without span features: train it with"):
+            ConstituencyParser(rewards="spans", search=search).fit(corpus[0][:2])
+    with pytest.raises(ConfigError, match="'agenda' needs a parser without span features"):
+        like(parser).tune_speed(corpus[1], 1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"decoder": "max-rule"}, {"prune": 1e-4}, {"max_gap": 12.0}])
+def test_decoders_and_pruning_with_span_features(parser, corpus, settings):
+    exact, other = parser.evaluate(corpus[2]).f1, like(parser, **settings).evaluate(corpus[2]).f1
+    assert other > exact - 0.1
+
+
 # ---- bad input
 
 
@@ -676,12 +744,19 @@ def test_learners_in_any_spelling(corpus):
 
 @pytest.mark.parametrize("name", IRL)
 def test_usual_settings_are_for_learners_that_say_nothing_of_them(name):
-    settings = ConstituencyParser(learner=name).resolved_config()["learner"]
-    assert settings == {**IRL[name]().params(), **USUAL.get(name, {})}
-    assert ConstituencyParser(learner={"name": name, "passes": 3}).resolved_config()["learner"] == {
-        **settings,
-        "passes": 3,
-    }
+    def resolved(learner, **settings):
+        return ConstituencyParser(learner=learner, **settings).resolved_config()["learner"]
+
+    usual = {**IRL[name]().params(), **USUAL.get(name, {})}
+    assert resolved(name, rewards="rules") == usual
+    assert resolved(name, search="agenda") == usual
+    assert resolved({"name": name, "passes": 3}, rewards="rules") == {**usual, "passes": 3}
+    if name in WITH_SPANS:
+        usual |= WITH_SPANS[name]
+        assert resolved(name) == {**usual, "step": "adagrad", "step_size": None}
+        assert resolved({"name": name, "step": "constant"}) == {**usual, "step": "constant"}
+    else:
+        assert resolved(name) == usual
     assert ConstituencyParser(learner=IRL[name]()).resolved_config()["learner"] == IRL[name]().params()
 
 
@@ -782,3 +857,22 @@ def test_real_treebank_learned_from(real_data):
     assert learned.history_[-1].loss < learned.history_[0].loss
     assert learned.card_["scores"]["dev F1"] > counted.card_["scores"]["dev F1"] - 0.005
     assert learned.evaluate(train).f1 > counted.evaluate(train).f1
+
+
+@pytest.mark.jit
+def test_defaults_gain_on_real_treebanks_and_more_passes_do_no_harm(real_data):
+    """A part of three treebanks, sentences of up to 15 words; with all of their sentences gains are larger."""
+    gains = []
+    for name in ("ptb-wsj-sample", "masc-ptb", "craft-ptb"):
+        train, dev, test = (
+            [s for s in load_corpus(real_data(f"{name}/{part}.ptb")) if 0 < len(s) <= 15][:most]
+            for part, most in (("train", 700), ("dev", 200), ("test", 200))
+        )
+        parser = ConstituencyParser(learner={"name": "max-margin", "passes": 5}).fit(train, dev=dev)
+        counted = ConstituencyParser(learner=ML).fit(train).evaluate(test).f1
+        gains.append(error_reduction(counted, parser.evaluate(test).f1))
+        scores = [each.score for each in parser.history_]
+        assert scores[-1] > max(scores) - 0.01
+        assert scores[-1] > parser.card_["scores"]["dev F1 of counting"] + 0.01
+    assert min(gains) > 0.02
+    assert np.mean(gains) > 0.1

@@ -56,6 +56,29 @@ def test_a_parsers_steps_are_optimal_and_build_its_tree(parser, corpus):
         assert leaves == words
 
 
+def test_features_of_spans_explain_the_rewards(corpus):
+    """The rewards of the steps add up to the tree's score, and the features of each action to its reward."""
+    learned = ConstituencyParser(learner={"name": "max-margin", "passes": 2}).fit(corpus.train)
+    for sentence in corpus.train[:2]:
+        trace = learned.trace(sentence, explain=True)
+        *steps, done = trace.steps
+        [[best]] = learned.parse_k_best([sentence], 1)
+        assert done.measures["total"] == pytest.approx(best.score, abs=1e-4)
+        assert steps[0].measures["value"] == pytest.approx(best.score, abs=1e-4)
+        assert {round(step.choice.score, 4) for step in steps} == {0.0}
+        names = set()
+        for step in steps:
+            features = step.choice.features
+            assert f"rule: {step.action}".startswith(features[0].name)  # an action also says where it splits
+            names |= {feature.name.partition(":")[0] for feature in features}
+            assert sum(feature.weight for feature in features) == pytest.approx(step.measures["reward"], abs=1e-4)
+        assert {"first word", "shape", "tags around"} <= names
+        chart = learned.trace(sentence, kind="chart")
+        assert chart.result == trace.result
+        plain = learned.trace(sentence)
+        assert not any(candidate.features for step in plain.steps for candidate in step.candidates)
+
+
 def test_gold_steps_are_correct_and_lose_what_the_tree_lacks(parser, corpus):
     lost = 0.0
     for sentence in corpus.train[:25]:

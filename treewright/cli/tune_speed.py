@@ -99,9 +99,9 @@ def tune_speed(
     """Make a parser faster with learned pruning or a learned agenda, and report the loss of accuracy.
 
     For a latent-variable grammar, a policy inspects the words around the two ends of a
-    span and decides which constituents to build (learned pruning). Any other constituency
-    parser gets an agenda with learned priorities: it builds the most promising
-    constituents first and stops with the first complete tree.
+    span and decides which constituents to build (learned pruning). A model of `treewright
+    train constituency --rewards rules` gets an agenda with learned priorities: it builds
+    the most promising constituents first and stops with the first complete tree.
 
     With --search ida-star or ha-star nothing is learned: each Δ is tried.
 

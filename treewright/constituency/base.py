@@ -144,6 +144,10 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     def _longest(self, bytes_each: int | None = None) -> int:
         raise NotImplementedError
 
+    def _anchored(self, rows: Shorts) -> npt.NDArray[np.float32] | None:
+        """The rewards of the constituents of a sentence, in the layout of a chart; None if there are none."""
+        return None
+
     def _given_tags(self, sentence: Sentence) -> tuple[str, ...]:
         """The given tags of a sentence, if the parser does not choose them."""
         return ()

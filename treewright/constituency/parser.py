@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -31,6 +32,7 @@ from treewright.constituency.charts.passes import (
     parse_all,
 )
 from treewright.constituency.charts.planner import TRAINED, CKYPlanner
+from treewright.constituency.charts.span_rewards import SpanRewards, new_span_rewards, reward_pass, table_size
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.lexicon import Lexicon
 from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar
@@ -79,6 +81,12 @@ USUAL: dict[str, dict[str, Any]] = {
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
 }
+#: what differs with span features, which only these learners have
+WITH_SPANS: dict[str, dict[str, Any]] = {
+    "irl-perceptron": {"passes": 10, "l2": 0.0},
+    "max-margin": {"passes": 10, "l2": 0.0, "margin": 1.0},
+}
+_STEPS_WITH_SPANS = {"step": "adagrad", "step_size": None}  # if the learner's settings have no rule of steps
 
 
 class KBest(NamedTuple):
@@ -114,7 +122,15 @@ LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
     "The loss in training",
+    none="constituents with span features, otherwise rules",
     old_flags="--loss-on",
+)
+REWARDS = Setting(
+    "rewards",
+    Choice({"spans": "rules, and spans by the words and tags at their edges", "rules": "rules only"}),
+    "What the learned rewards are for",
+    note="An agenda needs rules",
+    none="spans for max-margin and irl-perceptron with CKY and a grammar of the treebank, otherwise rules",
 )
 MAX_GAP = Setting(
     "max_gap",
@@ -166,11 +182,16 @@ class ConstituencyParser(ConstituencyEstimator):
             ``policy-matching``, ``maxent``. They begin with relative frequencies.
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
+        rewards: what has learned rewards: ``rules``, as in the paper; or ``spans``, too, by the words and tags at the
+            edges of constituents (:mod:`treewright.constituency.charts.span_rewards`). None: spans for the learners
+            ``max-margin`` and ``irl-perceptron`` with CKY, which alone can have them; rules for other learners and
+            searches, and with a given :class:`Grammar`.
         trained: the rules whose weights are learned: ``binary`` rules, as in the paper, or ``all`` rules.
         shrink: with development data, whether to choose an interpolation between relative frequencies and the weights
             of the best pass: 1, ¾, ½, ¼ or 0 of the learned weights. So the result is not worse on these data than
             relative frequencies.
-        loss: the errors that Max-Margin counts: ``rules`` (Algorithm 4) or ``constituents``.
+        loss: the errors that Max-Margin counts: ``rules`` (Algorithm 4) or ``constituents``. None: constituents with
+            span features, and otherwise rules.
         decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
         prune: constituents less probable than this under a coarser grammar are not built; 0 is exact.
         max_gap: Δ: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
@@ -179,11 +200,11 @@ class ConstituencyParser(ConstituencyEstimator):
             and stops with the first complete tree (:mod:`treewright.constituency.agenda.search`); ``ida-star``, an
             agenda with inside scores that is repeated with a larger Δ until there is a tree; ``ha-star``, A* with the
             outside scores of a coarser grammar as a heuristic (:mod:`treewright.constituency.agenda.heuristics`).
-        tradeoff: with an agenda, the price λ of a unit of
-        time: priorities are learned to maximise the number of correct constituents minus λ for each pop, on a hundred
-            sentences of the development data; without such data, on every tenth sentence of the treebank, which is then
-            not used for the grammar. None: priorities are inside scores, without learning. time: the unit of time:
-            ``pops``, ``pushes`` or ``seconds``.
+        tradeoff: with an agenda, the price λ of a unit of time: priorities are learned to maximise the number of
+            correct constituents minus λ for each pop, on a hundred sentences of the development data; without such
+            data, on every tenth sentence of the treebank, which is then not used for the grammar. None: priorities are
+            inside scores, without learning.
+        time: the unit of time: ``pops``, ``pushes`` or ``seconds``.
         priority_learner: how priorities are learned, one of
             :data:`~treewright.constituency.agenda.policy.LEARNERS`, by name or as settings with its name.
         max_length: longer sentences are excluded from training and development data.
@@ -208,6 +229,7 @@ class ConstituencyParser(ConstituencyEstimator):
         GRAMMAR,
         LEXICON,
         TAGS,
+        REWARDS,
         TRAINED_RULES,
         SHRINK,
         LOSS,
@@ -230,9 +252,10 @@ class ConstituencyParser(ConstituencyEstimator):
         learner: str | Learner | dict[str, Any] = "max-margin",
         lexicon: str = "ratio",
         tags: str = "lexicon",
+        rewards: str | None = None,
         trained: str = "all",
         shrink: bool = True,
-        loss: str = "rules",
+        loss: str | None = None,
         decoder: str = "viterbi",
         prune: float = 0.0,
         max_gap: float | None = None,
@@ -248,6 +271,7 @@ class ConstituencyParser(ConstituencyEstimator):
         self.learner = learner
         self.lexicon = lexicon
         self.tags = tags
+        self.rewards = rewards
         self.trained = trained
         self.shrink = shrink
         self.loss = loss
@@ -266,6 +290,7 @@ class ConstituencyParser(ConstituencyEstimator):
     priority_: AgendaPolicy | None = None
     """For an agenda: the priorities, and the threshold of pruning."""
     _hierarchy: HierarchicalAStar | None = None
+    _spans: SpanRewards | None = None
 
     # ---- learning
 
@@ -295,11 +320,10 @@ class ConstituencyParser(ConstituencyEstimator):
                 f"the grammar has none of the treebank's tags ({', '.join(self.lexicon_.tags[:5])}, …); tags are the "
                 "symbols that none of its rules expands. Give a grammar with the same tags"
             )
-        self._restored()
+        self._restored(table_size(sum(map(len, sentences))) if self._has_spans else 0)
         self.history_ = []
         scores: dict[str, Any] = {}
         about: dict[str, Any] = {}
-        counted = self.grammar_.weights
         evaluate, dev_sentences = None, list[Sentence]()
         if dev is not None:
             dev_sentences = read_treebank(dev, self.max_length)
@@ -315,7 +339,7 @@ class ConstituencyParser(ConstituencyEstimator):
                 **running,
             )
             self.history_ = trained.history
-            learned = planner.weights(trained.weights)
+            counted, learned = planner.weights(planner.initial()), planner.weights(trained.weights)
             self._use(learned)
             scores, about["step_size"] = self._dev_score("dev F1"), learner.sized(planner).step_size
             if evaluate is not None:
@@ -380,7 +404,8 @@ class ConstituencyParser(ConstituencyEstimator):
         settings = {
             "search": search, "tradeoff": tradeoff, "time": time, "priority_learner": learner, "max_gap": max_gap
         }  # fmt: skip
-        type(self)(**{**self._params(), **settings})._check_settings()
+        rewards = {"rewards": None if self._spans is None else "spans"}
+        type(self)(**{**self._params(), **rewards, **settings})._check_settings()
         return settings
 
     def _for_priorities(self, corpus: Corpus, dev: Corpus | None) -> tuple[Corpus, list[Sentence]]:
@@ -462,7 +487,7 @@ class ConstituencyParser(ConstituencyEstimator):
 
     def _planner(self, binary: Sequence[Tree], trees: Sequence[Tree], sentences: Sequence[Sentence]) -> CKYPlanner:
         """The corpus as a planner; trees that a given grammar cannot derive are skipped."""
-        derivations, rows = [], []
+        derivations, rows, kept = [], [], []
         lacking = ""
         for small, tree, sentence in zip(binary, trees, sentences, strict=True):
             try:
@@ -473,21 +498,42 @@ class ConstituencyParser(ConstituencyEstimator):
                 lacking = lacking or str(error)
                 continue
             rows.append(self._rows(list(sentence.forms), tree.tags()))
+            kept.append(sentence)
         if lacking and rows:
             warnings.warn(
                 f"{len(trees) - len(rows):,} of {len(trees):,} trees cannot be derived with the grammar that was "
                 f"given, and are left out of learning: for the first, {lacking}",
                 stacklevel=3,
             )
+        if self._spans is not None and self.tags == "lexicon":
+            rows = self._as_unknown(kept, rows, derivations)
         if not rows:
             raise CorpusError(
                 f"no tree of the treebank can be derived with the grammar that was given: for the first, {lacking}. "
                 f"Give a grammar that fits, or learn nothing but the lexicon: learner={ML!r}"
             )
         at = np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64)
-        return CKYPlanner(
-            self.grammar_, self._lexical, np.concatenate(rows), at, np.concatenate(derivations), self.trained, self.loss
-        )
+        loss = self.loss or ("rules" if self._spans is None else "constituents")
+        words, gold = np.concatenate(rows), np.concatenate(derivations)
+        return CKYPlanner(self.grammar_, self._lexical, words, at, gold, self.trained, loss, self._spans)
+
+    def _as_unknown(
+        self, sentences: Sequence[Sentence], rows: Sequence[npt.NDArray[np.int32]], derivations: Sequence[Any]
+    ) -> list[npt.NDArray[np.int32]]:
+        """The rows with those of unknown words for words that occur once, if their tags are possible then.
+
+        So the features of words are learned for unknown words, too.
+        """
+        forms = [as_in_treebank(list(sentence.forms), self.lexicon_.knows) for sentence in sentences]
+        counts = Counter(word for words in forms for word in words)
+        at, symbol = self._lexical.at, self._lexical.symbol
+        changed = []
+        for words, own, nodes in zip(forms, rows, derivations, strict=True):
+            tag_of = nodes[nodes[:, 2] < 0, 0]  # from left to right
+            instead = self.lexicon_.rows(words, unknown={word for word in words if counts[word] == 1})
+            possible = [tag in symbol[at[row] : at[row + 1]] for row, tag in zip(instead, tag_of, strict=True)]
+            changed.append(np.where(possible, instead, own).astype(np.int32))
+        return changed
 
     def _f1_on(self, dev: list[Sentence], jobs: int) -> Callable[[npt.NDArray[np.float64]], float]:
         gold = clean_trees(dev)
@@ -504,18 +550,52 @@ class ConstituencyParser(ConstituencyEstimator):
         rule = STEPS.get(str(learner.get("step")))
         whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps need the whole corpus
         usual = {**USUAL.get(learner["name"], {}), **whole}
+        if self._has_spans:
+            usual |= WITH_SPANS.get(learner["name"], {}) | ({} if "step" in learner else _STEPS_WITH_SPANS)
         if "step_size" in usual and (not {**usual, **learner}["batch"] or learner.get("normalise")):
             usual["step_size"] = _STOCHASTIC["step_size"]  # None is for small batches
         return usual
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, including all settings of the learner, for a model file."""
-        return {**super().resolved_config(), "grammar": asdict(self._markovisation())}
+        rewards = "spans" if self._has_spans else "rules"
+        loss = self.loss or ("constituents" if self._has_spans else "rules")
+        resolved = {"grammar": asdict(self._markovisation()), "rewards": rewards, "loss": loss}
+        return {**super().resolved_config(), **resolved}
+
+    @property
+    def _has_spans(self) -> bool:
+        """Whether weights are learned for span features."""
+        if self.rewards is not None:
+            return self.rewards == "spans"
+        return self.search == "cky" and not isinstance(self.grammar, Grammar) and self._learner_name in WITH_SPANS
+
+    @property
+    def _learner_name(self) -> str:
+        from treewright.learners import Learner, learner_settings
+
+        if isinstance(self.learner, Learner):
+            return self.learner.name
+        return str(learner_settings(self.learner, *self.learners())["name"])
 
     def _markovisation(self) -> Markovisation:
         return memory_of(self.grammar) if isinstance(self.grammar, Grammar) else grammar_settings(self.grammar)
 
     def _check_together(self) -> None:
+        if self.rewards == "spans" and self._learner_name not in WITH_SPANS:
+            raise ConfigError(
+                f"cannot be 'spans' with the learner {self._learner_name!r}: take one of "
+                f"{', '.join(WITH_SPANS)}, or rewards 'rules'",
+                setting="rewards",
+                value=self.rewards,
+            )
+        if self.rewards == "spans" and self.search != "cky":
+            raise ConfigError(
+                f"{self.search!r} needs a parser without span features: train it with rewards 'rules' (--rewards "
+                "rules on the command line)",
+                setting="search",
+                value=self.search,
+            )
         if self.search != "cky" and (self.decoder != "viterbi" or self.prune > 0):
             raise ConfigError(
                 f"{self.search!r} goes with decoder 'viterbi' and without prune, which needs a chart of everything: "
@@ -582,9 +662,9 @@ class ConstituencyParser(ConstituencyEstimator):
         if rows is None:
             return []
         wanted, beam = k, None if self.max_gap is None else float(self.max_gap)
-        grammar = self.grammar_.weighted(self._lexical)
+        grammar, anchored = self.grammar_.weighted(self._lexical), self._anchored(rows)
         while True:
-            best = k_best_of(grammar, rows, wanted, beam)
+            best = k_best_of(grammar, rows, wanted, beam, anchored=anchored)
             # around heads, one tree may have several derivations: the best of them counts
             found: dict[Tree, float] = {}
             for r in range(best.found[0]):
@@ -614,8 +694,12 @@ class ConstituencyParser(ConstituencyEstimator):
         decoding = Decoding(DECODERS[self.decoder], beam, float(self.prune))
         coarse = self._pruning.coarse if self.prune > 0.0 else None
         sentences = Sentences(pieces.rows, pieces.at)
-        parsed = parse_all(self._scored, sentences, self.grammar_.is_whole, decoding, coarse, jobs)
+        parsed = parse_all(self._scored, sentences, self.grammar_.is_whole, decoding, coarse, jobs, self._spans)
         yield from map(Derivation, parsed.derivations(pieces.at), (parsed.status == COVERED).tolist())
+
+    def _anchored(self, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float32] | None:
+        """The rewards of the constituents of a sentence, in the layout of a chart; None without span features."""
+        return None if self._spans is None else reward_pass(self._spans, rows)
 
     def _given_tags(self, sentence: Sentence) -> tuple[str, ...]:
         return sentence.column("xpos") if self.tags == "gold" else ()
@@ -627,7 +711,7 @@ class ConstituencyParser(ConstituencyEstimator):
 
     def _longest(self, bytes_each: int | None = None) -> int:
         """The longest sentence whose chart fits into the memory: a multiple of ten."""
-        each = bytes_each or (24 if self.decoder == "max-rule" else 8 if self.prune else 4)
+        each = bytes_each or (24 if self.decoder == "max-rule" else 8 if self.prune or self._spans is not None else 4)
         symbols = len(self.grammar_.symbols)
         lengths = range(20, 2_010, 10)
 
@@ -653,8 +737,8 @@ class ConstituencyParser(ConstituencyEstimator):
         """The symbols of tags, by their names in the lexicon."""
         return {name: k for name, k in self.grammar_.tags.items() if self.grammar_.labels[k] is not None}
 
-    def _restored(self) -> None:
-        """Prepare the grammar and the lexicon for kernels."""
+    def _restored(self, spans: int = 0) -> None:
+        """Prepare the grammar and the lexicon for kernels, and a table of this size for span features."""
         numbers = self._tag_numbers()
         at, tag, score = self.lexicon_.table()
         symbols = np.array([numbers.get(name, -1) for name in self.lexicon_.tags], np.int32)
@@ -662,12 +746,21 @@ class ConstituencyParser(ConstituencyEstimator):
         if (symbols < 0).any():  # only with a given grammar
             self._lexical = _without_missing(self._lexical, np.array([*numbers.values()], np.int32))
         self._pruning = _Pruning(self.grammar_, self._lexical)
+        self._spans = None
+        if spans:
+            prior = np.full(len(self.grammar_.symbols), -np.inf)
+            known = symbols >= 0
+            prior[symbols[known]] = self.lexicon_.prior[known]
+            self._spans = new_span_rewards(self.grammar_, self._lexical, prior, spans)
         self._use(self.grammar_.weights)
 
     def _use(self, weights: npt.NDArray[np.float64]) -> None:
-        """Set the weights for parsing."""
-        self.grammar_ = self.grammar_.with_weights(weights)
+        """Set the weights for parsing: those of rules, and of span features if there are more."""
+        rules = len(self.grammar_)
+        self.grammar_ = self.grammar_.with_weights(weights[:rules])
         self._scored = self.grammar_.weighted(self._lexical, self.grammar_.weights.astype(np.float32))
+        if self._spans is not None and len(weights) > rules:
+            self._spans = self._spans._replace(weights=weights[rules:].astype(np.float32))
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         settings, arrays = self.lexicon_.to_arrays()
@@ -675,17 +768,27 @@ class ConstituencyParser(ConstituencyEstimator):
         grammar = {f"grammar.{name}": array for name, array in self.grammar_.to_arrays().items()}
         learned = {} if self.priority_ is None else self.priority_.to_arrays()
         priority = {f"priority.{name}": array for name, array in learned.items()}
-        return {"lexicon": settings, "top": self.top_, "cover": self.cover_}, {**lexicon, **grammar, **priority}
+        about: dict[str, Any] = {"lexicon": settings, "top": self.top_, "cover": self.cover_}
+        spans = {}
+        if self._spans is not None:
+            about["spans"] = self._spans.mask + 1
+            places = np.flatnonzero(self._spans.weights).astype(np.int32)
+            spans = {"spans.places": places, "spans.weights": self._spans.weights[places]}
+        return about, {**lexicon, **grammar, **priority, **spans}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-        parts: dict[str, dict[str, Any]] = {"lexicon": {}, "grammar": {}, "priority": {}}
+        parts: dict[str, dict[str, Any]] = {"lexicon": {}, "grammar": {}, "priority": {}, "spans": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = array
         self.grammar_ = Grammar.from_arrays(parts["grammar"])
         self.lexicon_ = Lexicon.from_arrays(settings["lexicon"], parts["lexicon"])
         self.top_, self.cover_ = settings["top"], settings["cover"]
-        self._restored()
+        self._restored(settings.get("spans", 0))
+        if self._spans is None:
+            self.rewards = "rules"  # also of models from before there were others
+        else:
+            self._spans.weights[parts["spans"]["places"]] = parts["spans"]["weights"]
         if parts["priority"]:
             self.priority_ = AgendaPolicy.from_arrays(parts["priority"])
             self._agenda = AgendaParser(self.grammar_, self._lexical, self.priority_.priorities)

@@ -2,9 +2,9 @@
 
 A *derivation* is an episode of the parsing MDP (:mod:`treewright.constituency.charts.mdp`), top-down and leftmost
 first: each step expands a constituent by a rule. The reward of a step is the weight of its rule, or the lexicon's score
-of a tag. The score of an action is its advantage: the score of the best tree with it minus the score of the best tree,
-so that 0 is optimal. All steps of an exact parser are optimal. The steps of a gold tree need not be, nor the steps of a
-parser that prunes or has another decoder.
+of a tag; with span features, the reward of the constituent is added. The score of an action is its advantage: the score
+of the best tree with it minus the score of the best tree, so that 0 is optimal. All steps of an exact parser are
+optimal. The steps of a gold tree need not be, nor the steps of a parser that prunes or has another decoder.
 
 >>> from treewright.constituency import ConstituencyParser
 >>> from treewright.corpora import Sentence, builtin_corpus
@@ -22,7 +22,7 @@ A parser with an agenda builds its tree from the words up, in the order of prior
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from treewright.constituency.agenda.parser import Pop
 from treewright.constituency.agenda.search import NOTED
 from treewright.constituency.charts.cells import CellChart
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
+from treewright.constituency.charts.span_rewards import explain_span
 from treewright.constituency.grammar.binarisation import TOP
 from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.grammar.rules import Lexical
@@ -88,8 +89,31 @@ def trace_derivation(
         result, nodes = _predicted(parser, sentence)
         path = [] if nodes is None else mdp.actions_in(mdp.from_derivation(nodes))
     expert = None if binary is None else expert_actions(grammar, binary)
-    steps = tuple(_steps(mdp, path, expert)) if path else ()
+    explained = _explanations(parser, sentence, mdp) if wishes().explain else None
+    steps = tuple(_steps(mdp, path, expert, explained)) if path else ()
     return _trace(parser, "derivation", sentence, steps, result, gold, {"follow": follow})
+
+
+def _explanations(
+    parser: ConstituencyParser | LatentParser, sentence: Sentence, mdp: TopDownMDP
+) -> Callable[[Action], tuple[Feature, ...]]:
+    """The features of an action: its rule, and those of the span of the constituent that it expands, if it has any."""
+    spans, words, grammar = getattr(parser, "_spans", None), sentence.forms, mdp.grammar
+    rows = parser._rows(list(words), parser._given_tags(sentence))
+    tags = [] if spans is None else [grammar.symbols[symbol] for symbol in spans.tag_of[rows]]
+
+    def features(action: Action) -> tuple[Feature, ...]:
+        own = mdp.own_reward(action.constituent)
+        found = [Feature(f"rule: {action.rule}", 1.0, _weight(mdp, action) - own)]
+        symbol, *span = action.constituent
+        label = -1 if spans is None else int(spans.label_of[grammar.number[symbol]])
+        if spans is not None and label >= 0:
+            names, places = explain_span(spans, rows, words, tags, (span[0], span[1]))
+            weights = spans.weights[places + label].tolist()
+            found += [Feature(name, 1.0, weight) for name, weight in zip(names, weights, strict=True) if weight]
+        return tuple(found)
+
+    return features
 
 
 def _after(mdp: TopDownMDP, prefix: Sequence[str]) -> Iterator[Action]:
@@ -128,7 +152,7 @@ def trace_chart(
             line=sentence.line,
         )
     mdp = _process(parser, sentence, grammar, lexical)
-    chart = CellChart.of_grammar(grammar, mdp._tags, TOP)
+    chart = CellChart.of_grammar(grammar, mdp._tags, TOP, mdp._rewards)
     gaps = [-math.log(parser.prune)] if parser.prune > 0.0 else []
     gaps += [float(gap)] if (gap := getattr(parser, "max_gap", None)) is not None else []
     result, nodes = _predicted(parser, sentence)
@@ -284,11 +308,16 @@ def _process(
             line=sentence.line,
         )
     rows = parser._rows(words, parser._given_tags(sentence))
-    return TopDownMDP.from_lexical(grammar, words, lexical, rows)
+    return TopDownMDP.from_lexical(grammar, words, lexical, rows, anchored=parser._anchored(rows))
 
 
-def _steps(mdp: TopDownMDP, path: Sequence[Action], expert: dict[Constituent, Action] | None) -> Iterator[Step]:
-    """The steps of an episode, and its final state."""
+def _steps(
+    mdp: TopDownMDP,
+    path: Sequence[Action],
+    expert: dict[Constituent, Action] | None,
+    explained: Callable[[Action], tuple[Feature, ...]] | None,
+) -> Iterator[Step]:
+    """The steps of an episode, and its final state; candidates have features if they are ``explained``."""
     state, total = mdp.initial(), 0.0
     for number, chosen in enumerate(path):
         right = None if expert is None else expert.get(chosen.constituent)
@@ -299,10 +328,11 @@ def _steps(mdp: TopDownMDP, path: Sequence[Action], expert: dict[Constituent, Ac
         scores = [gains.get(action, -math.inf) for action in shown]
         costs = [None if expert is None else float(action != right) for action in shown]
         reward = _weight(mdp, chosen)
+        features = [()] * len(shown) if explained is None else [explained(action) for action in shown]
         yield Step(
             number,
             _drawn(state),
-            tuple(map(Candidate, map(_name, shown), scores, costs, softmax(scores))),
+            tuple(map(Candidate, map(_name, shown), scores, costs, softmax(scores), features)),
             shown.index(chosen),
             () if right is None else (_name(right),),
             {"reward": reward, "value": mdp.value(state), "total": total},

@@ -163,7 +163,7 @@ def test_fit_learns_priorities_on_dev_or_on_what_is_held_out(corpus, tmp_path):
 @pytest.mark.jit
 def test_rewards_of_rules_may_be_positive(corpus):
     """Inside scores of learned weights may rise from parts to wholes; A*₀ takes that into account."""
-    parser = ConstituencyParser(learner={"name": "max-margin", "passes": 2}).fit(corpus.train)
+    parser = ConstituencyParser(learner={"name": "max-margin", "passes": 2}, rewards="rules").fit(corpus.train)
     assert parser.grammar_.weights[len(parser.grammar_.binary) :].max() > 0.0  # also those of unary rules
     wanted = [best.score for [best] in parser.parse_k_best(corpus.test, 1)]
     agenda, words = parser.tune_speed(corpus.dev, None)._agenda, [list(s.forms) for s in corpus.test]

@@ -29,6 +29,7 @@ from tests.constituency.naive import (
     outside_kernel,
     plain_chart,
     posteriors,
+    rewards_of,
     problems,
     table_of,
 )
@@ -145,8 +146,8 @@ def test_inside_times_outside_is_the_posterior(problem):
 def test_expected_rules_are_added(problem):
     chart = filled(problem, summing=True)
     counts, above = np.full(len(problem.weights), 3.0), np.zeros(len(chart.space.values))
-    outside_kernel(chart, above, counts)
-    outside_kernel(chart, above, counts)  # reading a chart does not change it
+    outside_kernel(chart, above, counts, np.zeros(0))
+    outside_kernel(chart, above, counts, np.zeros(0))  # reading a chart does not change it
     assert counts == pytest.approx(3.0 + 2.0 * problem.expected_rules(), rel=1e-9, abs=1e-9)
 
 
@@ -202,6 +203,21 @@ def test_anchored_rewards_in_sums(given):
             wanted[span] = log_sum_exp(found)
     chart = filled(problem, summing=True, anchored=rewards)
     assert logarithms(problem, chart, summing=True) == pytest.approx(wanted, **EXACT)
+
+
+@given(problems_with_rewards())
+@some
+def test_posteriors_with_anchored_rewards(given):
+    """Inside times outside, with the constituents' own rewards in both."""
+    plain, rewards = given
+    rewards = {span: reward for span, reward in rewards.items() if reward > NEVER}
+    problem = Problem(plain.grammar, plain.lexical, plain.words.tolist(), rewards)
+    probability, counts, log_z = posteriors(problem, filled(problem, summing=True, anchored=rewards), rewards)
+    assert log_z == pytest.approx(log_sum_exp([problem.score(tree) for tree in problem.trees]), **EXACT)
+    if problem.trees:
+        wanted = problem.expected_constituents()
+        assert without(probability, 1e-12) == pytest.approx(without(wanted, 1e-12), rel=1e-9, abs=1e-11)
+    assert counts == pytest.approx(problem.expected_rules(), rel=1e-9, abs=1e-11)
 
 
 @given(problems_with_rewards())
@@ -308,7 +324,7 @@ def test_max_rule_decoding_finds_the_best_product_of_posteriors(problem):
 
     sums = filled(problem, summing=True)
     above, anchored = np.zeros(len(sums.space.values)), np.zeros(len(sums.space.values))
-    log_z = outside_kernel(sums, above, np.zeros(len(problem.weights)))
+    log_z = outside_kernel(sums, above, np.zeros(len(problem.weights)), np.zeros(0))
     _log_posteriors(sums, above, anchored)
     rewards = {span: anchored[at(problem, *span)] for span in problem.spans}
     chart = filled(problem, anchored=rewards)
@@ -492,7 +508,7 @@ def test_compiled_and_interpreted_outside_values_are_the_same(problem):
     results = []
     for run in (outside_kernel, interpreted(outside_kernel)):
         above, counts = np.zeros(len(chart.space.values)), np.zeros(len(problem.weights))
-        results.append((run(chart, above, counts), above, counts))
+        results.append((run(chart, above, counts, np.zeros(0)), above, counts))
     (one, above_one, counts_one), (two, above_two, counts_two) = results
     assert one == pytest.approx(two, rel=1e-14)
     np.testing.assert_allclose(above_one, above_two, rtol=1e-12)
@@ -526,8 +542,11 @@ def test_charts_in_bulk_are_those_of_the_loops_to_the_bit(dtype, problem):
 )
 @few
 def test_outside_values_in_bulk_are_those_of_the_loops_to_the_bit(problem, least):
-    chart, results = filled(problem, summing=True, run=interpreted_fill), []
-    for run in (as_loops(outside, outside_module), interpreted(outside)):
-        above = np.zeros(len(chart.space.values))
-        results.append((run(chart, above, None, least), above.tobytes()))
-    assert results[0] == results[1]
+    rng = np.random.default_rng(problem.n)
+    for anchored in ({}, {span: float(rng.normal()) for span in problem.spans if rng.random() < 0.3}):
+        chart = filled(problem, summing=True, anchored=anchored, run=interpreted_fill)
+        rewards, results = rewards_of(problem, anchored), []
+        for run in (as_loops(outside, outside_module), interpreted(outside)):
+            above = np.zeros(len(chart.space.values))
+            results.append((run(chart, above, None, least, rewards), above.tobytes()))
+        assert results[0] == results[1]

@@ -72,7 +72,15 @@ class Corpus:
         control[0] = stop
         which = self.everything if which is None else np.array(which, np.int64)
         precision = np.float32 if run.__name__ in ("plan_pass", "policy_pass") else np.float64
-        total = run(*self.given(precision), self.gold, Shard(which, control, SLOT), *settings, counts)
+        shard = Shard(which, control, SLOT)
+        if run.__name__ == "plan_pass":
+            planned, values = np.full_like(self.gold, -9), np.zeros(len(self.problems))
+            run(*self.given(precision), self.gold, shard, *settings, None, planned, values)
+            for i in () if stop else which:
+                counts += self.problems[i].rules(planned[2 * self.at[i] - i : 2 * self.at[i + 1] - i - 1])
+            total = values.sum()
+        else:
+            total = run(*self.given(precision), self.gold, shard, *settings, counts)
         assert control.tolist() == [stop, 0, 0 if stop else len(which), 0]
         return counts, total
 
@@ -91,7 +99,7 @@ class Corpus:
             decoding = coarse = None
         elif threshold == 0.0:
             coarse = None
-        run(*self.given(np.float32), shard, decoding, coarse, eligible, Parsed(nodes, filled, values, status))
+        run(*self.given(np.float32), shard, decoding, coarse, None, eligible, Parsed(nodes, filled, values, status))
         found = []
         for i, problem in enumerate(self.problems):
             at = 2 * self.at[i] - i
@@ -125,12 +133,12 @@ def planned(corpus, loss, on_rules):
         if not problem.trees:
             counts += problem.rules(expert)
             continue
-        of_expert, places = problem.rules(expert), {(node[0], *node[3:]) for node in expert}
+        of_expert, places = problem.rules(expert), set(problem.constituents(expert))
 
         def extra(tree, problem=problem, of_expert=of_expert, places=places):
             if on_rules:  # Algorithm 4: θ'ᵢ = θᵢ − c·f(Rᵢ, τ_E)
                 return -loss * float(problem.rules(tree) @ of_expert)
-            return -loss * sum((node[0], *node[3:]) in places for node in tree)
+            return -loss * sum(constituent in places for constituent in problem.constituents(tree))
 
         tree, value = best(problem, extra)
         counts += problem.rules(tree)
@@ -361,7 +369,7 @@ def test_the_k_best_trees_of_each_sentence(corpus, k):
     which = corpus.everything[::-1].copy()
     covering, eligible = np.zeros(n, np.int64), np.ones(len(corpus.grammar.symbols), np.bool_)
     best = KBestTrees(scores, trees, found, covering)
-    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, None, eligible, best)
+    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, None, eligible, None, best)
     assert control[SLOT] == n
     for i, problem in enumerate(corpus.problems):
         assert found[i] == min(k, len(problem.trees))
@@ -396,7 +404,7 @@ def test_a_forest_with_too_little_room_is_made_larger():
     scores, trees, found = np.zeros((2, k)), np.zeros((k, 30, 5), np.int32), np.zeros(2, np.int64)
     run, control = with_small_forests(k_best_pass, made), np.zeros(4, np.int64)
     best = KBestTrees(scores, trees, found, np.zeros(2, np.int64))
-    run(*corpus.given(np.float64), Shard(corpus.everything, control, SLOT), k, INF, None, best)
+    run(*corpus.given(np.float64), Shard(corpus.everything, control, SLOT), k, INF, None, None, best)
     assert made[:2] == [1000, 2000]  # and what was enough for one sentence is kept for the next
     assert made[-1] == made[-2]
     assert found.tolist() == [429, 429]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +37,8 @@ class Constituency(Task):
     help = """Train a constituency parser, which finds phrases and the phrases in them.
 
     TRAIN is a treebank in brackets (.ptb, .mrg). A grammar is read off it, and the
-    learner finds better weights for its rules than their relative frequencies.
+    learner finds better weights for its rules than their relative frequencies, and
+    weights for the words and tags at the edges of phrases (unless --rewards rules).
 
     Examples:
       treewright train constituency train.ptb --dev dev.ptb --out model.tw
@@ -295,16 +297,24 @@ def read_grammar(path: str) -> Grammar:
     if model.task == "grammar":
         return Grammar.from_arrays(model.arrays)
     if model.task in ("constituency", "latent"):
-        parser: Any = estimator_class(model.task).from_model(model)
-        return cast("Grammar", parser.grammar_)
+        return _grammar_of(estimator_class(model.task).from_model(model), path)
     if model.task == "pipeline":
         from treewright.pipeline import Pipeline
 
         components: tuple[Any, ...] = Pipeline.from_model(model, without=("dependency", "amr")).components
         for component in components:
             if component.annotates == "constituency":
-                return cast("Grammar", component.grammar_)
+                return _grammar_of(component, path)
     raise ModelError(f"{path}: this is a model for {model.task}, which has no grammar; name a constituency parser")
+
+
+def _grammar_of(parser: Any, path: str) -> Grammar:
+    if getattr(parser, "rewards", None) == "spans":
+        warnings.warn(
+            f"{path}: this parser also has weights for features of spans, which are no part of its grammar",
+            stacklevel=3,
+        )
+    return cast("Grammar", parser.grammar_)
 
 
 def _brackets(sentence: Sentence) -> str:

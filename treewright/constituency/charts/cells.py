@@ -58,6 +58,7 @@ class CellChart:
         unary: rules (parent, child). Chains may have any length, but cycles must not have weights above 0.
         tags: for each word the symbols that can be directly above it, with their scores.
         root: the symbol of the whole sentence.
+        rewards: of constituents: symbols × starts × ends; None if there are none. They are part of the inside score.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class CellChart:
         unary_weights: npt.ArrayLike,
         tags: Sequence[Mapping[int, float]],
         root: int,
+        rewards: Floats | None = None,
     ) -> None:
         self.symbols, self.tags, self.root, self.n = list(symbols), tags, root, len(tags)
         two = np.asarray(binary, np.int64).reshape(-1, 3)
@@ -79,6 +81,8 @@ class CellChart:
         n = self.n
         self.inside: Floats = np.full((len(self.symbols), n, n + 1), -np.inf)
         self.outside: Floats = np.full((len(self.symbols), n, n + 1), -np.inf)
+        self.rewards: Floats = np.zeros((len(self.symbols), 1, 1)) if rewards is None else rewards
+        self.rewards = np.broadcast_to(self.rewards, self.inside.shape)
         self._by_unary: dict[tuple[int, int, int], int] = {}
         self._fill_inside()
         self._fill_outside()
@@ -102,12 +106,14 @@ class CellChart:
                 elif len(self.binary):
                     sums = self.inside[lefts, start, start + 1 : end] + self.inside[rights, start + 1 : end, end]
                     np.maximum.at(cell, parents, self.binary_weights + sums.max(axis=1))
+                cell += self.rewards[:, start, end]
                 self._add_unary(cell, start, end)
 
     def _add_unary(self, cell: Floats, start: int, end: int) -> None:
         """Chains of unary rules, link by link, until none is better."""
+        weights = self.unary_weights + self.rewards[self.unary[:, 0], start, end]
         for _ in range(len(self.symbols) if len(self.unary) else 0):
-            values = self.unary_weights + cell[self.unary[:, 1]]
+            values = weights + cell[self.unary[:, 1]]
             better = np.flatnonzero(values > cell[self.unary[:, 0]] + _TIE)
             if not len(better):
                 return
@@ -125,12 +131,13 @@ class CellChart:
             for start in range(self.n - width + 1):
                 end = start + width
                 cell = self.outside[:, start, end]
+                own = self.rewards[:, start, end]
                 for _ in range(len(self.symbols) if len(self.unary) else 0):
                     before = cell.copy()
-                    np.maximum.at(cell, self.unary[:, 1], self.unary_weights + cell[self.unary[:, 0]])
+                    np.maximum.at(cell, self.unary[:, 1], self.unary_weights + (cell + own)[self.unary[:, 0]])
                     if (cell == before).all():
                         break
-                above = cell[parents] + self.binary_weights
+                above = (cell + own)[parents] + self.binary_weights
                 live = np.flatnonzero(above > -np.inf)
                 if width == 1 or not len(live):
                     continue
@@ -182,7 +189,9 @@ class CellChart:
         return found
 
     @classmethod
-    def of_grammar(cls, grammar: Any, tags: Sequence[Mapping[str, float]], root: str) -> CellChart:
+    def of_grammar(
+        cls, grammar: Any, tags: Sequence[Mapping[str, float]], root: str, rewards: Floats | None = None
+    ) -> CellChart:
         """The chart of a :class:`~treewright.constituency.grammar.pcfg.Grammar`; tags are given by name."""
         twos = len(grammar.binary)
         numbered = [{grammar.number[tag]: score for tag, score in each.items()} for each in tags]
@@ -194,4 +203,5 @@ class CellChart:
             grammar.weights[twos:],
             numbered,
             grammar.number[root],
+            rewards,
         )

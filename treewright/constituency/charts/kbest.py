@@ -115,8 +115,10 @@ def _node(chart: Chart, forest: Forest, symbol: int, start: int, width: int) -> 
     for a in range(m):
         forest.order[a, 0], forest.order[a, 1] = -1, -1
         best = meld(actions.q, forest.order, best, np.int64(a))
+    # the constituent's own reward, if it has one, is what its value has beyond that of its best action
+    own = value(chart, symbol, start, width) - actions.q[best] if m > 0 else 0.0
     for _ in range(min(m, k)):
-        _propose(forest, node, actions.q[best], actions.rule[best], actions.split[best], 0, 0)
+        _propose(forest, node, actions.q[best] + own, actions.rule[best], actions.split[best], 0, 0)
         best = without_best(actions.q, forest.order, best)
     return node
 

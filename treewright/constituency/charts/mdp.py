@@ -2,9 +2,10 @@
 
 Charts find the best tree of a sentence without representing states. This module implements the process that they solve,
 in plain Python. A *state* is a partial tree: constituents, some of them *unexpanded*. An *action* expands one of these
-by a rule of the grammar, and its reward is the rule's weight. An episode ends when nothing can be expanded: in a full
-tree, or in a *failure*, for which the last reward is −∞. So the total reward of an episode is the score of its tree,
-and an optimal policy builds the best tree (Proposition 1).
+by a rule of the grammar, and its reward is the rule's weight; if constituents have rewards themselves
+(:mod:`treewright.constituency.charts.span_rewards`), that of the expanded one is added. An episode ends when nothing
+can be expanded: in a full tree, or in a *failure*, for which the last reward is −∞. So the total reward of an episode
+is the score of its tree, and an optimal policy builds the best tree (Proposition 1).
 
 >>> grammar = Grammar.from_rules(
 ...     [("S", "NP", "VP", 0.0, 3), ("VP", "VBD", "NP", -0.5, 3), ("VP", "VP", "NP", -1.0, 1)],
@@ -47,7 +48,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import new_space
+from treewright.constituency.charts.chart import new_space, row_offsets
 from treewright.constituency.charts.passes import k_best_of
 from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import POSSIBLE, VITERBI_64
@@ -157,10 +158,10 @@ class Trajectory(NamedTuple):
 
 
 @kernel
-def inside_pass(grammar: Weighted, words: Any) -> Any:
+def inside_pass(grammar: Weighted, words: Any, anchored: Any) -> Any:
     """The values of a sentence's Viterbi chart, and the offsets of its rows."""
     space = new_space(VITERBI_64, grammar.rules.is_top.shape[0], words.shape[0])
-    chart = fill(VITERBI_64, grammar, words, None, np.inf, space)
+    chart = fill(VITERBI_64, grammar, words, anchored, np.inf, space)
     return space.values, chart.offsets
 
 
@@ -191,9 +192,19 @@ class TopDownMDP:
 
     @classmethod
     def from_lexical(
-        cls, grammar: Grammar, words: Sequence[str], lexical: Lexical, rows: npt.ArrayLike, *, leftmost: bool = True
+        cls,
+        grammar: Grammar,
+        words: Sequence[str],
+        lexical: Lexical,
+        rows: npt.ArrayLike,
+        *,
+        leftmost: bool = True,
+        anchored: npt.NDArray[np.float32] | None = None,
     ) -> Self:
-        """The same from a lexicon's table: ``rows`` are those of the words."""
+        """The same from a lexicon's table: ``rows`` are those of the words.
+
+        ``anchored`` are rewards of constituents, in the layout of a chart.
+        """
         numbers = np.asarray(rows, np.int64)
         if len(words) != len(numbers) or not words:
             raise CorpusError(f"{len(words)} words, and rows for {len(numbers)}: a sentence has words, all with a row")
@@ -202,11 +213,13 @@ class TopDownMDP:
         at = np.cumsum([0, *map(len, entries)], dtype=np.int64)
         mdp = cls.__new__(cls)
         mdp._begin(grammar, words, Lexical(at, lexical.symbol[chosen], lexical.score[chosen]), leftmost)
+        mdp._anchored = anchored
         return mdp
 
     def _begin(self, grammar: Grammar, words: Sequence[str], lexical: Lexical, leftmost: bool) -> None:
         self.grammar, self.words, self.leftmost = grammar, tuple(words), leftmost
         self._lexical = lexical
+        self._anchored: npt.NDArray[np.float32] | None = None
         names = grammar.symbols
         if confusing := [name for name in names if _is_word(name) or _is_middle(name)]:
             raise TaskError(f"the symbol {confusing[0]} has the form of a word or of the middle of a chain here")
@@ -271,11 +284,36 @@ class TopDownMDP:
         return -math.inf if self.is_failure(self.step(state, action)) else self.weight(action)
 
     def weight(self, action: Action) -> float:
-        """σ(R): the weight of an action's rule in the grammar, or the score of a tag for its word."""
+        """σ(R): the weight of an action's rule in the grammar, or the score of a tag for its word.
+
+        The reward of the expanded constituent is added, if it has one.
+        """
         number = self.number(action.rule)
         if number is None:
-            return self._tags[action.constituent.start][action.rule.parent]
-        return float(self.grammar.weights[number])
+            weight = self._tags[action.constituent.start][action.rule.parent]
+        else:
+            weight = float(self.grammar.weights[number])
+        return weight + self.own_reward(action.constituent)
+
+    def own_reward(self, constituent: Constituent) -> float:
+        """The reward of a constituent itself, whichever rule expands it; 0 if there are no such rewards."""
+        if self._rewards is None:
+            return 0.0
+        return float(self._rewards[self.grammar.number[constituent.symbol], constituent.start, constituent.end])
+
+    @cached_property
+    def _rewards(self) -> npt.NDArray[np.float64] | None:
+        """The rewards of constituents: symbols × starts × ends."""
+        if self._anchored is None:
+            return None
+        n, symbols = len(self.words), len(self.grammar.symbols)
+        offsets = row_offsets(n)
+        table = self._anchored[: symbols * offsets[n + 1]].reshape(symbols, -1)
+        found = np.zeros((symbols, n, n + 1))
+        for width in range(1, n + 1):
+            starts = np.arange(n - width + 1)
+            found[:, starts, starts + width] = table[:, offsets[width] + starts]
+        return found
 
     def number(self, rule: Rule) -> int | None:
         """The number of a rule among the grammar's weights, which is its feature; None for lexical rules."""
@@ -288,7 +326,7 @@ class TopDownMDP:
         """``insideScores``: the value of every constituent that can be completed, from a chart."""
         names, n = self.grammar.symbols, len(self.words)
         rows = np.arange(n, dtype=np.int32)
-        values, offsets = inside_pass(self.grammar.weighted(self._lexical), rows)
+        values, offsets = inside_pass(self.grammar.weighted(self._lexical), rows, self._anchored)
         table = values[: len(names) * offsets[n + 1]].reshape(len(names), -1)
         scores: dict[Constituent, float] = {}
         for width in range(1, n + 1):
@@ -348,7 +386,8 @@ class TopDownMDP:
     def maximum_scoring_trees(self, k: int) -> list[State]:
         """``maximumScoringTrees``: the k best trees of the sentence, best first; fewer if there are fewer."""
         k, n = whole_number("k", k, 1), len(self.words)
-        best = k_best_of(self.grammar.weighted(self._lexical), np.arange(n, dtype=np.int32), k)
+        rows = np.arange(n, dtype=np.int32)
+        best = k_best_of(self.grammar.weighted(self._lexical), rows, k, anchored=self._anchored)
         return [self.from_derivation(best.trees[rank]) for rank in range(best.found[0])]
 
     def score(self, tree: State) -> float:

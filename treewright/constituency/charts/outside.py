@@ -25,27 +25,31 @@ class _Below(NamedTuple):
     """The values that are passed down from the spans of one width to their parts."""
 
     above: Any  # outside values, in the layout of the chart
+    passed: Any  # the same times the constituents' own rewards: what their parts get; without rewards the same array
     weighted: npt.NDArray[np.float64]  # for one pair: the sum over its rules, in one row
     wanted: npt.NDArray[np.uint64]  # for each symbol the starts of the constituents that may be in a tree
     least: float  # constituents that are not more probable than this pass nothing down
 
 
 @compiled
-def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0) -> float:
+def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0, rewards: Any = None) -> float:
     """The outside values of a chart of sums, into ``above``, and the expected number of each rule, added to ``counts``.
 
     Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
-    ``counts`` has the binary rules first and then the unary ones; it is None if they are not needed. Returns log
-    Z; −∞ if there is no tree. Constituents that were dropped from the chart, by a beam or by an anchored reward of
-    ``NEVER``, are in no tree; other rewards are not taken into account. Constituents that are not more probable than
-    ``least`` pass nothing down.
+    ``counts`` has the binary rules first and then the unary ones; it is None if they are not needed. ``rewards`` are
+    the anchored rewards with which the chart was filled; None or empty if there were none. Returns log Z; −∞ if there is
+    no tree. Constituents that were dropped from the chart, by a beam or by a reward of ``NEVER``, are in no tree.
+    Constituents that are not more probable than ``least`` pass nothing down.
     """
-    wanted = np.zeros(chart.space.widths.shape[0], np.uint64)
-    return _outside(chart, _Below(above, np.zeros(chart.space.block.shape[0]), wanted, least), counts)
+    wanted, weighted = np.zeros(chart.space.widths.shape[0], np.uint64), np.zeros(chart.space.block.shape[0])
+    passed = above
+    if rewards is not None and rewards.shape[0] > 0:
+        passed = np.zeros(above.shape[0])
+    return _outside(chart, _Below(above, passed, weighted, wanted, least), counts, rewards)
 
 
 @lean
-def _outside(chart: Chart, down: _Below, counts: Any) -> float:
+def _outside(chart: Chart, down: _Below, counts: Any, rewards: Any) -> float:
     """Row by row from wide spans to narrow ones, in whole blocks; padding has values and factors of 0."""
     space, above = chart.space, down.above
     root = chart.rules.root * chart.cells + chart.offsets[chart.n]
@@ -60,10 +64,10 @@ def _outside(chart: Chart, down: _Below, counts: Any) -> float:
     above[root] = 1.0 / space.values[root]
     for width in range(chart.n, 0, -1):
         row = row_of(chart, width)
-        _note_wanted(chart, row, True, down)
+        _note_wanted(chart, row, True, down, rewards)
         _down_unary(chart, row, down, counts)
         if width > 1:
-            _note_wanted(chart, row, False, down)
+            _note_wanted(chart, row, False, down, rewards)
             relate_to_whole(chart, row)
             _down_binary(chart, row, down, counts)
     return math.log(space.values[root]) + space.scale[chart.n * stride(chart)]
@@ -73,7 +77,8 @@ def _outside(chart: Chart, down: _Below, counts: Any) -> float:
 def _down_unary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
     """From the tops of unary rules to their bottoms."""
     # by attributes, and never more than three at a time: see treewright.search.lanes
-    rules, space, above = chart.rules, chart.space, down.above
+    rules, space = chart.rules, chart.space
+    above, passed = down.above, down.passed
     for rule in range(rules.unary.shape[0]):
         top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
         found = down.wanted[top] & space.starts[bottom, row.width]
@@ -82,17 +87,18 @@ def _down_unary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
         first, last = blocks_of(chart, row, found)
         for j in range(first * LANES, last * LANES, LANES):
             here, below = top * chart.cells + row.at + j, bottom * chart.cells + row.at + j
-            add_scaled(above, below, above, here, chart.unary[rule])
+            add_scaled(above, below, passed, here, chart.unary[rule])
             if counts is not None:
-                product = dot(above, here, space.values, below)
+                product = dot(passed, here, space.values, below)
                 counts[rules.binary.shape[0] + rule] += chart.unary[rule] * product
 
 
 @lean
 def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
     """From the parents of binary rules to their children: first the sum over the rules of a pair, then all splits."""
-    rules, space, above = chart.rules, chart.space, down.above
-    values, starts, weighted = space.values, space.starts, down.weighted
+    rules, space = chart.rules, chart.space
+    above, passed, weighted = down.above, down.passed, down.weighted
+    values, starts = space.values, space.starts
     for g in range(rules.left.shape[0]):
         left = rules.left[g]
         if space.widths[left] == np.uint64(0):
@@ -119,9 +125,9 @@ def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
                     continue
                 at = rules.parent[rule] * chart.cells + row.at
                 for j in range(first * LANES, last * LANES, LANES):
-                    add_scaled(weighted, j, above, at + j, chart.binary[rule])
+                    add_scaled(weighted, j, passed, at + j, chart.binary[rule])
                     if counts is not None:
-                        counts[rule] += chart.binary[rule] * dot(above, at + j, space.block, j)
+                        counts[rule] += chart.binary[rule] * dot(passed, at + j, space.block, j)
             while splits != np.uint64(0):
                 residue = lowest(splits)
                 splits &= splits - np.uint64(1)
@@ -154,7 +160,7 @@ def _(loops: Any, chart: Chart, row: Row, down: _Below, counts: Any) -> None:
     rule, of = (each[down.wanted[rules.parent[rule]] != np.uint64(0)] for each in (rule, of))
     weighted = np.zeros((len(some), len(starts)))
     parents = (rules.parent[rule].astype(np.int64) * chart.cells + row.at)[:, None] + starts
-    add_rows(np.add, weighted.ravel(), of * len(starts), above[parents] * chart.binary[rule][:, None])
+    add_rows(np.add, weighted.ravel(), of * len(starts), down.passed[parents] * chart.binary[rule][:, None])
     parts = places_of_parts(chart, row, pair, split, starts)
     factor = space.factor[split[:, None] * stride(chart) + starts]
     sums = [weighted[at] * space.values[part] * factor for part in parts[::-1]]
@@ -165,7 +171,7 @@ def _(loops: Any, chart: Chart, row: Row, down: _Below, counts: Any) -> None:
 
 
 @lean
-def _note_wanted(chart: Chart, row: Row, tops: bool, down: _Below) -> None:
+def _note_wanted(chart: Chart, row: Row, tops: bool, down: _Below, rewards: Any) -> None:
     """Mark the constituents that pass values down, of the symbols that start unary chains or of the others.
 
     Most constituents of a chart are in no tree. Constituents that are not in the chart pass nothing down, although
@@ -182,3 +188,5 @@ def _note_wanted(chart: Chart, row: Row, tops: bool, down: _Below) -> None:
                         above[at + i] = 0.0
                     elif space.values[at + i] * above[at + i] > down.least:
                         down.wanted[symbol] |= bit(i)
+                    if rewards is not None and rewards.shape[0] > 0:
+                        down.passed[at + i] = above[at + i] * math.exp(np.float64(rewards[at + i]))

@@ -29,6 +29,7 @@ from treewright.constituency.charts.outside import outside
 from treewright.constituency.charts.policy_matching import Pull, policy_gradient
 from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import INSIDE, NEVER, VITERBI, VITERBI_64
+from treewright.constituency.charts.span_rewards import Anchors, SpanRewards, anchored_in, new_anchors
 from treewright.constituency.grammar.rules import Rules, Weighted
 from treewright.search.compiling import compiled, kernel
 from treewright.search.running import run_shards
@@ -95,6 +96,7 @@ def parse_all(
     decoding: Decoding = EXACT,
     coarse: Coarse | None = None,
     jobs: int = 1,
+    spans: SpanRewards | None = None,
 ) -> Parsed:
     """The trees of all sentences, by :func:`parse_pass` in ``jobs`` threads; the coarse grammar is only for pruning."""
     parsed, n = new_parsed(sentences.at), len(sentences.at) - 1
@@ -103,7 +105,7 @@ def parse_all(
 
     def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
         shard = Shard(np.arange(first, last), control, slot)
-        parse_pass(grammar, sentences, shard, narrowing, coarse, eligible, parsed)
+        parse_pass(grammar, sentences, shard, narrowing, coarse, spans, eligible, parsed)
 
     if n:
         run_shards(work, n, jobs=jobs)
@@ -117,26 +119,31 @@ def parse_pass(
     shard: Shard,
     decoding: Decoding | None,
     coarse: Coarse | None,
+    spans: SpanRewards | None,
     eligible: Any,
     parsed: Parsed,
 ) -> None:
     """The best tree of each sentence, and its value.
 
     Without ``decoding`` all trees are considered. With it, constituents less probable under the coarse grammar than
-    ``decoding.threshold`` are pruned. A sentence without a tree is covered with ``eligible`` symbols. With max-rule
-    decoding, the value is the logarithm of the product of the rules' posteriors, plus log Z.
+    ``decoding.threshold`` are pruned. With ``spans``, constituents have rewards. A sentence without a tree is covered
+    with ``eligible`` symbols. With max-rule decoding, the value is the logarithm of the product of the rules'
+    posteriors, plus log Z.
     """
     most = longest(sentences, shard.which)
     space = new_space(VITERBI, grammar.rules.is_top.shape[0], most)
-    memory = _new_memory(grammar, decoding, coarse, most, space)
+    anchors = new_anchors(spans, most)
+    memory = _new_memory(grammar, decoding, coarse, anchors, most, space)
     for i in shard.which:
         if shard.control[0] != 0:
             break
         words, out = words_of(sentences, i), nodes_of(sentences, parsed.nodes, i)
-        if decoding is None:
-            best = fill(VITERBI, grammar, words, None, np.inf, space)
+        if decoding is not None:
+            best = _narrowed(grammar, words, decoding, coarse, anchors, memory, space)
+        elif spans is not None:
+            best = fill(VITERBI, grammar, words, anchored_in(anchors, words), np.inf, space)
         else:
-            best = _narrowed(grammar, words, decoding, coarse, memory, space)
+            best = fill(VITERBI, grammar, words, None, np.inf, space)
         if has_tree(best):
             parsed.filled[i] = best_tree(best, best.rules.root, 0, best.n, out, 0)
             parsed.values[i] = value(best, best.rules.root, 0, best.n)
@@ -159,7 +166,12 @@ class _Memory(NamedTuple):
 
 @compiled
 def _new_memory(
-    grammar: Weighted, decoding: Decoding | None, coarse: Coarse | None, most: int, space: Space
+    grammar: Weighted,
+    decoding: Decoding | None,
+    coarse: Coarse | None,
+    anchors: Anchors | None,
+    most: int,
+    space: Space,
 ) -> _Memory | None:
     if decoding is None:
         return None
@@ -168,32 +180,50 @@ def _new_memory(
     coarse_sums = sums
     if coarse is not None:
         prunes, coarse_sums = True, new_space(INSIDE, coarse.grammar.rules.is_top.shape[0], most)
-    anchored = np.zeros(space.values.shape[0] if max_rule or prunes else 0, np.float32)
+    if anchors is not None:
+        anchored = anchors.anchored
+    else:
+        anchored = np.zeros(space.values.shape[0] if max_rule or prunes else 0, np.float32)
     above = np.zeros(max(sums.values.shape[0], coarse_sums.values.shape[0]))
     return _Memory(anchored, _exponentials(grammar, max_rule), sums, coarse_sums, above)
 
 
 @compiled
 def _narrowed(
-    grammar: Weighted, words: Any, decoding: Decoding, coarse: Coarse | None, memory: _Memory, space: Space
+    grammar: Weighted,
+    words: Any,
+    decoding: Decoding,
+    coarse: Coarse | None,
+    spans: Anchors | None,
+    memory: _Memory,
+    space: Space,
 ) -> Chart:
     """The chart of the constituents that a beam and the coarse grammar keep, or that max-rule decoding prefers."""
-    no_anchors, anchored, above = memory.anchored[:0], memory.anchored, memory.above
-    anchors = no_anchors
+    anchored, above = memory.anchored, memory.above
+    anchors = _first_anchors(spans, words, anchored)
     if coarse is not None:
-        chart = fill(INSIDE, coarse.grammar, words, no_anchors, np.inf, memory.coarse_sums)
+        chart = fill(INSIDE, coarse.grammar, words, anchored[:0], np.inf, memory.coarse_sums)
         if outside(chart, above, None) > -np.inf:
             _keep_probable(chart, above, decoding.threshold, coarse.of, anchored)
             anchors = anchored
     if decoding.decoder == MAX_RULE:
         chart = fill(INSIDE, memory.factors, words, anchors, decoding.beam, memory.sums)
-        if outside(chart, above, None) > -np.inf:
+        if outside(chart, above, None, 0.0, anchors) > -np.inf:
             _log_posteriors(chart, above, anchored)
             anchors = anchored
     best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
     if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # all trees were pruned
-        best = fill(VITERBI, grammar, words, no_anchors, np.inf, space)
+        best = fill(VITERBI, grammar, words, _first_anchors(spans, words, anchored), np.inf, space)
     return best
+
+
+@compiled
+def _first_anchors(spans: Anchors | None, words: Any, anchored: Any) -> Any:
+    """The rewards before pruning and decoding: those of spans, or none, in an array that is set to zeros."""
+    if spans is not None:
+        return anchored_in(spans, words)[:]
+    anchored[:] = np.float32(0.0)
+    return anchored[:0]
 
 
 @compiled
@@ -210,7 +240,7 @@ def _exponentials(grammar: Weighted, wanted: bool) -> Weighted:
 
 @compiled
 def _keep_probable(chart: Chart, above: Any, threshold: float, coarse_of: Any, anchored: Any) -> None:
-    """For each fine constituent: 0 if its coarse one is probable enough, ``NEVER`` otherwise."""
+    """Set the rewards of fine constituents to ``NEVER`` where their coarse ones are not probable enough."""
     n = chart.n
     for symbol in range(coarse_of.shape[0]):
         coarse = coarse_of[symbol]
@@ -221,7 +251,8 @@ def _keep_probable(chart: Chart, above: Any, threshold: float, coarse_of: Any, a
                 if has(chart, coarse, start, width):
                     here = place(chart, coarse, start, width)
                     probable = chart.space.values[here] * above[here] >= threshold
-                anchored[symbol * chart.cells + at] = np.float32(0.0 if probable else NEVER)
+                if not probable:
+                    anchored[symbol * chart.cells + at] = np.float32(NEVER)
 
 
 @compiled
@@ -229,17 +260,20 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
     """Max-rule decoding (Petrov & Klein 2007): the best product of the posterior probabilities of rules.
 
     With M the best product for a constituent and I its inside value, the posterior of A → B C is O(A)·r·I(B)·I(C)/Z, so
-    log M(A) + log I(A) obeys Viterbi's recurrence with log(O(A)·I(A)/Z), the constituent's own posterior, on top.
+    log M(A) + log I(A) obeys Viterbi's recurrence with log(O(A)·I(A)/Z), the constituent's own posterior, on top. If a
+    constituent has a reward, r stands for the rule's weight and this reward; so the posterior is added to it.
     """
     for symbol in range(chart.rules.is_top.shape[0]):
         for width in range(1, chart.n + 1):
             for start in range(chart.n - width + 1):
                 here = place(chart, symbol, start, width)
-                anchored[here] = np.float32(NEVER)
+                posterior = 0.0
                 if has(chart, symbol, start, width):
                     posterior = chart.space.values[here] * above[here]
-                    if posterior > 0.0:
-                        anchored[here] = np.float32(math.log(posterior))
+                if posterior > 0.0:
+                    anchored[here] += np.float32(math.log(posterior))
+                else:
+                    anchored[here] = np.float32(NEVER)
 
 
 def k_best_of(
@@ -248,20 +282,33 @@ def k_best_of(
     k: int,
     beam: float | None = None,
     eligible: npt.NDArray[np.bool_] | None = None,
+    anchored: npt.NDArray[np.float32] | None = None,
 ) -> KBestTrees:
-    """The k best trees of one sentence (see :func:`k_best_pass`); weights have 64 bits."""
+    """The k best trees of one sentence (see :func:`k_best_pass`); weights have 64 bits.
+
+    ``anchored`` are rewards of constituents, in the layout of a chart.
+    """
     n, counts = len(words), np.zeros((2, 1), np.int64)
     best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, NODE), np.int32), *counts)
     shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
-    k_best_pass(grammar, Sentences(words, np.array([0, n])), shard, k, beam, eligible, best)
+    k_best_pass(grammar, Sentences(words, np.array([0, n])), shard, k, beam, eligible, anchored, best)
     return best
 
 
 @kernel
 def k_best_pass(
-    grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float | None, eligible: Any, best: KBestTrees
+    grammar: Weighted,
+    sentences: Sentences,
+    shard: Shard,
+    k: int,
+    beam: float | None,
+    eligible: Any,
+    anchored: Any,
+    best: KBestTrees,
 ) -> None:
     """The k best trees of each sentence, of those that a beam keeps if there is one.
+
+    If ``anchored`` is not None, it has the rewards of the constituents of the only sentence.
 
     If there is no tree: pieces that cover the sentence, of the symbols that are ``eligible``; none if it is None.
     """
@@ -272,10 +319,12 @@ def k_best_pass(
         if shard.control[0] != 0:
             break
         words, at = words_of(sentences, i), sentences.at
-        if beam is None:
-            chart = fill(VITERBI_64, grammar, words, None, np.inf, space)
-        else:
+        if anchored is not None:
+            chart = fill(VITERBI_64, grammar, words, anchored, np.inf if beam is None else beam, space)
+        elif beam is not None:
             chart = fill(VITERBI_64, grammar, words, np.zeros(0), beam, space)
+        else:
+            chart = fill(VITERBI_64, grammar, words, None, np.inf, space)
         best.found[i] = -1
         while best.found[i] < 0:
             forest = new_forest(rules, words.shape[0], space.values.shape[0], nodes, k)
@@ -308,23 +357,27 @@ def plan_pass(
     shard: Shard,
     loss: float,
     on_rules: bool,
-    counts: Any,
-) -> float:
-    """The rules of the best trees (Algorithms 2 to 4), added to ``counts``; returns the sum of the trees' values.
+    spans: SpanRewards | None,
+    planned: Any,
+    values: Any,
+) -> None:
+    """The best trees (Algorithms 2 to 4), as derivations in ``planned``, and their values.
 
     A loss constant is subtracted from the expert's actions: from the rules of the expert's tree wherever they are used
-    (``on_rules``, as in Algorithm 4), or from the constituents of the expert's tree.
+    (``on_rules``, as in Algorithm 4), or from the constituents of the expert's tree. A sentence without a tree gets
+    the expert's derivation, so that there is no update, and the value 0.
     """
     rules, most = grammar.rules, longest(sentences, shard.which)
     space = new_space(VITERBI, rules.is_top.shape[0], most)
+    anchors = new_anchors(spans, most)
     anchored = np.zeros(0 if on_rules or loss == 0.0 else space.values.shape[0], np.float32)
     lowered = Weighted(rules, grammar.binary.copy(), grammar.unary.copy(), grammar.lexical)
-    nodes = np.zeros((2 * most, NODE), np.int32)
-    total = 0.0
     for i in shard.which:
         if shard.control[0] != 0:
             break
-        words, expert = words_of(sentences, i), nodes_of(sentences, gold, i)
+        words, expert, nodes = words_of(sentences, i), nodes_of(sentences, gold, i), nodes_of(sentences, planned, i)
+        if spans is not None:
+            anchored = anchored_in(anchors, words)
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):
                 if expert[k, 1] >= 0:
@@ -332,14 +385,13 @@ def plan_pass(
                 if expert[k, 2] >= 0:
                     lowered.binary[expert[k, 2]] = np.float64(lowered.binary[expert[k, 2]]) - loss
         elif loss != 0.0:
-            _anchor(expert, words.shape[0], anchored, -loss)
+            _anchor(rules, expert, words.shape[0], anchored, -loss)
         chart = fill(VITERBI, lowered, words, anchored, np.inf, space)
         if has_tree(chart):
-            total += value(chart, rules.root, 0, chart.n)
-            filled = best_tree(chart, rules.root, 0, chart.n, nodes, 0)
-            _count_rules(rules, nodes[:filled], 1.0, counts)
-        else:  # no tree, not even the expert's: there is no update
-            _count_rules(rules, expert, 1.0, counts)
+            values[i] = value(chart, rules.root, 0, chart.n)
+            best_tree(chart, rules.root, 0, chart.n, nodes, 0)
+        else:
+            nodes[:], values[i] = expert, 0.0
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):
                 if expert[k, 1] >= 0:
@@ -347,18 +399,19 @@ def plan_pass(
                 if expert[k, 2] >= 0:
                     lowered.binary[expert[k, 2]] = grammar.binary[expert[k, 2]]
         elif loss != 0.0:
-            _anchor(expert, words.shape[0], anchored, 0.0)
+            _anchor(rules, expert, words.shape[0], anchored, loss)
         shard.control[shard.slot] += 1
-    return total
 
 
 @compiled
-def _anchor(expert: Any, n: int, anchored: Any, amount: float) -> None:
-    """Set the rewards of the expert's constituents."""
+def _anchor(rules: Rules, expert: Any, n: int, anchored: Any, amount: float) -> None:
+    """Add to the rewards of the expert's constituents: where there is a unary rule, of both the top and the bottom."""
     offsets = row_offsets(n)
     for k in range(expert.shape[0]):
-        width = expert[k, 4] - expert[k, 3]
-        anchored[expert[k, 0] * offsets[n + 1] + offsets[width] + expert[k, 3]] = amount
+        here = offsets[expert[k, 4] - expert[k, 3]] + expert[k, 3]
+        anchored[expert[k, 0] * offsets[n + 1] + here] += np.float32(amount)
+        if expert[k, 1] >= 0:
+            anchored[rules.unary[expert[k, 1], 0] * offsets[n + 1] + here] += np.float32(amount)
 
 
 @kernel

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from treewright.constituency.charts.corpus import Sentences, Shard
 from treewright.constituency.charts.passes import expected_pass, n_best_pass, plan_pass, policy_pass
+from treewright.constituency.charts.span_rewards import TEMPLATES, SpanRewards, span_features
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import ConfigError
@@ -42,6 +43,10 @@ class CKYPlanner:
     derivations, with 2n − 1 nodes for each sentence. A plan's features are the counts of its rules (§5.1). The
     lexicon's scores are part of a plan's value, but are not learned. The weights of unary rules are learned only if
     ``trained`` is ``all``.
+
+    With ``spans``, the features of the plan's spans are counted too (:mod:`~treewright.constituency.charts.\
+    span_rewards`): θ has the weights of rules, and then the table of those of span features, which begin with 0. Only
+    the best trees, :meth:`optimal_features`, can be planned with them.
     """
 
     grammar: Grammar
@@ -51,6 +56,7 @@ class CKYPlanner:
     gold: npt.NDArray[np.int32]
     trained: str = "binary"
     loss: str = "rules"
+    spans: SpanRewards | None = None
 
     def __post_init__(self) -> None:
         for name, known in (("trained", TRAINED), ("loss", LOSSES)):
@@ -60,6 +66,11 @@ class CKYPlanner:
     @property
     def size(self) -> int:
         """The number of weights."""
+        return self._rules + (0 if self.spans is None else len(self.spans.weights))
+
+    @property
+    def _rules(self) -> int:
+        """The number of rules whose weights are learned."""
         return len(self.grammar.binary) + (len(self.grammar.unary) if self.trained == "all" else 0)
 
     def __len__(self) -> int:
@@ -68,26 +79,60 @@ class CKYPlanner:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of everything besides the learned weights that plans depend on."""
-        digest = hashlib.sha256(f"{self.trained} {self.loss}".encode())
+        digest = hashlib.sha256(f"{self.trained} {self.loss} {self.size}".encode())
         for array in (self.grammar.weights, *self.lexical, self.words, self.at):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def initial(self) -> Floats:
-        """The grammar's weights."""
-        return self.grammar.weights[: self.size].copy()
+        """The grammar's weights, and 0 for span features."""
+        return np.concatenate([self.grammar.weights[: self._rules], np.zeros(self.size - self._rules)])
 
     def weights(self, θ: npt.ArrayLike) -> Floats:
-        """The weights of all rules, learned or not."""
-        return np.concatenate([np.asarray(θ, np.float64), self.grammar.weights[self.size :]])
+        """The weights of all rules, learned or not, and those of span features."""
+        θ = np.asarray(θ, np.float64)
+        return np.concatenate([self._rule_weights(θ), θ[self._rules :]])
 
     def expert_features(self, which: Ints) -> Features:
-        """The rules of the treebank's trees (eq. 20)."""
-        return self._features(self._expert_counts(which), 0.0)
+        """The features of the treebank's trees (eq. 20)."""
+        return Features(*self._counted(*self._part(which)), 0.0)
 
     def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
-        """The rules of the best trees: Algorithms 2 to 4."""
-        return self._run(plan_pass, θ, np.float32, which, jobs, float(margin), self.loss == "rules")
+        """The features of the best trees: Algorithms 2 to 4."""
+        grammar = self.grammar.weighted(self.lexical, self._rule_weights(θ).astype(np.float32))
+        spans = None if self.spans is None else self.spans._replace(weights=θ[self._rules :])
+        sentences, gold = self._part(which)
+        planned, values = np.zeros_like(gold), np.zeros(len(which))
+
+        def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
+            shard = Shard(np.arange(first, last), control, slot)
+            plan_pass(
+                grammar, sentences, gold, shard, float(margin), self.loss == "rules", spans, planned, values
+            )  # fmt: skip
+
+        if jobs <= 1 or len(which) == 1:
+            work(0, len(which), np.zeros(2, np.int64), 1)
+        else:
+            run_shards(work, len(which), jobs=jobs)
+        return Features(*self._counted(sentences, planned), float(values.sum()))
+
+    def _part(self, which: Ints) -> tuple[Sentences, npt.NDArray[np.int32]]:
+        """Some of the sentences, and the derivations of the experts' trees."""
+        ends = [(int(self.at[i]), int(self.at[i + 1]), int(i)) for i in which]
+        words = np.concatenate([self.words[first:last] for first, last, _ in ends])
+        gold = np.concatenate([self.gold[2 * first - i : 2 * last - i - 1] for first, last, i in ends])
+        return Sentences(words, np.cumsum([0, *(last - first for first, last, _ in ends)])), gold
+
+    def _counted(self, sentences: Sentences, nodes: npt.NDArray[np.int32]) -> tuple[Ints, Floats]:
+        """The learned features of derivations, and how often they occur."""
+        binary, unary = nodes[nodes[:, 2] >= 0, 2], nodes[nodes[:, 1] >= 0, 1]
+        found = [binary.astype(np.int64), len(self.grammar.binary) + unary[: None if self.trained == "all" else 0]]
+        if self.spans is not None:
+            places = np.empty(2 * len(TEMPLATES) * len(nodes), np.int64)
+            m = span_features(self.spans, self.grammar.rules, sentences, nodes, places)
+            found.append(self._rules + places[:m])
+        at, counts = np.unique(np.concatenate(found), return_counts=True)
+        return at, counts.astype(np.float64)
 
     def n_best_features(self, θ: Floats, which: Ints, n: int, *, jobs: int = 1) -> Features:
         """The expected rules of the n best trees: Algorithm 6."""
@@ -103,14 +148,16 @@ class CKYPlanner:
 
     def expert_values(self, θ: Floats, which: Ints) -> float:
         """The values of the treebank's trees, including the lexicon's scores of their tags."""
-        counts = self._expert_counts(which)
-        rules = float(counts @ self.weights(θ))
-        return rules + float(sum(self._lexical_values[i] for i in which))
+        at, counts = self._counted(*self._part(which))
+        fixed = sum(self._fixed_values[i] + self._lexical_values[i] for i in which)
+        return float(counts @ θ[at]) + float(fixed)
 
     def _run(
         self, kernel: Callable[..., float], θ: Floats, kind: Any, which: Ints, jobs: int, *settings: Any
     ) -> Features:
         """One compiled pass. The blocks that are summed do not depend on ``jobs``, so neither does the sum."""
+        if self.spans is not None:
+            raise ConfigError(f"{kernel.__name__} has no span features: the planner's spans must be None")
         grammar = self.grammar.weighted(self.lexical, self.weights(θ).astype(kind))
         sentences = Sentences(self.words, self.at)
         which = np.asarray(which, np.int64)
@@ -136,11 +183,16 @@ class CKYPlanner:
         found = np.flatnonzero(counts[: self.size])
         return Features(found, counts[found], float(value))
 
-    def _expert_counts(self, which: Ints) -> Floats:
-        n_binary, n = len(self.grammar.binary), len(self.grammar)
-        nodes = np.concatenate([self.gold[2 * self.at[i] - i : 2 * self.at[i + 1] - (i + 1)] for i in which])
-        binary = np.bincount(nodes[nodes[:, 2] >= 0, 2], minlength=n)
-        return np.asarray(binary + np.bincount(n_binary + nodes[nodes[:, 1] >= 0, 1], minlength=n), np.float64)
+    def _rule_weights(self, θ: Floats) -> Floats:
+        return np.concatenate([θ[: self._rules], self.grammar.weights[self._rules :]])
+
+    @cached_property
+    def _fixed_values(self) -> Floats:
+        """The weights of the experts' rules that are not learned, by sentence."""
+        sentence, rule = np.repeat(np.arange(len(self)), 2 * np.diff(self.at) - 1), self.gold[:, 1]
+        fixed = np.append(self.grammar.weights[len(self.grammar.binary) :], 0.0)  # −1 is no rule
+        values = fixed[rule] if self.trained == "binary" else np.zeros(len(rule))
+        return np.asarray(np.bincount(sentence, values, len(self)), np.float64)
 
     @cached_property
     def _lexical_values(self) -> Floats:

@@ -43,7 +43,7 @@ The probability of an unknown word is the probability of its class.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,8 +170,8 @@ class Lexicon:
         """The possible tags of a word, by number, and their scores; ``first`` if it begins a sentence."""
         return self._row(self._number(word, first))
 
-    def rows(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
-        """The numbers of the rows of a sentence's words."""
+    def rows(self, words: Sequence[str], *, unknown: Container[str] = ()) -> npt.NDArray[np.int32]:
+        """The numbers of the rows of a sentence's words, of which some may be taken for ``unknown`` words."""
         known = self._within
         found = [known.get(word, -1) for word in words]
         for k, word in enumerate(words):
@@ -179,6 +179,9 @@ class Lexicon:
             found[k] = self._number(word, True) if row is None else row
             if _speaks(word):
                 break
+        if unknown:
+            begins = zip(words, _beginnings(words), found, strict=True)
+            found = [self._class_row(word, first) if word in unknown else row for word, first, row in begins]
         if -1 in found:
             found = [self._number(word, False) if row < 0 else row for word, row in zip(words, found, strict=True)]
         return np.array(found, np.int32)
@@ -241,10 +244,12 @@ class Lexicon:
         """The row of a word; the row of its class, if it is unknown."""
         row = self._first.get(word) if first else None
         row = self._within.get(word) if row is None else row  # most words have only one row
-        if row is None:
-            other = other_tag(word, self._favourites)
-            row = self._classes[finest_class(word_classes(word, first), other, self._classes)]
-        return row
+        return self._class_row(word, first) if row is None else row
+
+    def _class_row(self, word: str, first: bool) -> int:
+        """The row of a word's class."""
+        other = other_tag(word, self._favourites)
+        return self._classes[finest_class(word_classes(word, first), other, self._classes)]
 
 
 _ARRAYS = frozenset(
