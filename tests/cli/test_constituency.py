@@ -101,8 +101,8 @@ class TestTraining:
         learner = params.pop("learner")
         assert params == {
             "grammar": {"vertical": 1, "horizontal": 2, "direction": "left", "tag_parents": True}, "lexicon": "word",
-            "tags": "gold", "rewards": "spans", "trained": "binary", "loss": "rules", "decoder": "max-rule", "prune": 1e-5,
-            "max_gap": 30.0, "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky", "tradeoff": None,
+            "tags": "gold", "rewards": "spans", "trained": "binary", "loss": "rules", "decoder": "max-rule",
+            "prune": 1e-5, "max_gap": 30.0, "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky", "tradeoff": None,
             "shrink": True, "time": "pops", "priority_learner": "on-policy",
         }  # fmt: skip
         assert learner == {

@@ -29,8 +29,8 @@ from tests.constituency.naive import (
     outside_kernel,
     plain_chart,
     posteriors,
-    rewards_of,
     problems,
+    rewards_of,
     table_of,
 )
 from tests.examples import examples

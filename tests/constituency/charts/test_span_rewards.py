@@ -107,7 +107,7 @@ def test_two_spans_share_a_feature_if_it_reads_the_same(problems):
 def test_what_a_span_looks_like_in_words():
     problem = make(EASY._replace(kinds=["x"] * 7, words=list(range(7))), 0)
     rewards = rewards_for(problem, 0)
-    words, tags = "The cat sees the old dog .".split(), ["DT", "NN", "VBZ", "DT", "JJ", "NN", "."]
+    words, tags = ["The", "cat", "sees", "the", "old", "dog", "."], ["DT", "NN", "VBZ", "DT", "JJ", "NN", "."]
     names, places = explain_span(rewards, problem.words.astype(np.int32), words, tags, (3, 6))
     assert names == [
         "first word: the", "last word: dog", "word before: sees", "word after: .", "length: 3",

@@ -37,8 +37,8 @@ def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0, rewards: 
 
     Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
     ``counts`` has the binary rules first and then the unary ones; it is None if they are not needed. ``rewards`` are
-    the anchored rewards with which the chart was filled; None or empty if there were none. Returns log Z; −∞ if there is
-    no tree. Constituents that were dropped from the chart, by a beam or by a reward of ``NEVER``, are in no tree.
+    the anchored rewards with which the chart was filled; None or empty if there were none. Returns log Z; −∞ if there
+    is no tree. Constituents that were dropped from the chart, by a beam or by a reward of ``NEVER``, are in no tree.
     Constituents that are not more probable than ``least`` pass nothing down.
     """
     wanted, weighted = np.zeros(chart.space.widths.shape[0], np.uint64), np.zeros(chart.space.block.shape[0])
