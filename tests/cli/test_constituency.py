@@ -27,8 +27,8 @@ WORSE = "(S (NP (PRP I)) (VP (VBP see)) (NP (PRP it)) (. .))\n"
 
 EVERYTHING = """
 --grammar v1h2-left-tags --lexicon word --tags gold --rewards spans --trained binary --loss rules --decoder max-rule
---prune 1e-5 --max-gap 30 --max-length 8 --memory 0.5 --seed 3 --learner max-margin --passes 1 --step constant --step-size 0.5
---no-normalise --l2 0.01 --l1 0.001 --averaged --batch 7 --patience 4 --margin 0.25
+--prune 1e-5 --max-gap 30 --max-length 8 --memory 0.5 --seed 3 --learner max-margin --passes 1 --step constant
+--step-size 0.5 --no-normalise --l2 0.01 --l1 0.001 --averaged --batch 7 --patience 4 --margin 0.25
 """
 
 
@@ -102,8 +102,8 @@ class TestTraining:
         assert params == {
             "grammar": {"vertical": 1, "horizontal": 2, "direction": "left", "tag_parents": True}, "lexicon": "word",
             "tags": "gold", "rewards": "spans", "trained": "binary", "loss": "rules", "decoder": "max-rule",
-            "prune": 1e-5, "max_gap": 30.0, "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky", "tradeoff": None,
-            "shrink": True, "time": "pops", "priority_learner": "on-policy",
+            "prune": 1e-5, "max_gap": 30.0, "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky",
+            "tradeoff": None, "shrink": True, "time": "pops", "priority_learner": "on-policy",
         }  # fmt: skip
         assert learner == {
             "name": "max-margin", "passes": 1, "step": "constant", "step_size": 0.5, "normalise": False, "l2": 0.01,
