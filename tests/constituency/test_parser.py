@@ -317,7 +317,7 @@ def test_the_cover_has_the_fewest_constituents_below_the_usual_label():
 def test_long_sentences_are_parsed_in_parts_if_there_is_little_memory(parser, settings):
     words = ["the", "old", "dog", "sees", "the", "cat", "near", "the", "house", "and", "she", "sees", "it", "."] * 30
     sentence = Sentence.from_words(words[:300])
-    little = like(parser, memory=0.001, **settings)
+    little = like(parser, memory=0.0015, **settings)
     assert 20 <= little._longest() <= 100
     [(parsed, covered, *_)] = little.analyse([sentence])
     assert_trees([sentence], [parsed])

@@ -711,7 +711,8 @@ class ConstituencyParser(ConstituencyEstimator):
 
     def _longest(self, bytes_each: int | None = None) -> int:
         """The longest sentence whose chart fits into the memory: a multiple of ten."""
-        each = bytes_each or (24 if self.decoder == "max-rule" else 8 if self.prune or self._spans is not None else 4)
+        each = bytes_each or (24 if self.decoder == "max-rule" else 8 if self.prune else 4)
+        each += 0 if self._spans is None else 12 if self.decoder == "max-rule" else 4  # rewards
         symbols = len(self.grammar_.symbols)
         lengths = range(20, 2_010, 10)
 

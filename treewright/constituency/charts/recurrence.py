@@ -210,23 +210,26 @@ def _settle(semiring: Any, chart: Chart, row: Row, tops: bool, anchored: Any, be
     """Apply anchored rewards and the beam to complete values, of symbols that start unary chains or of the others."""
     if anchored.shape[0] == 0 and beam == np.inf:
         return
-    values, starts, best = chart.space.values, chart.space.starts, chart.space.block
-    for i in range(row.spans):
-        best[i] = semiring.zero
+    starts, best = chart.space.starts, chart.space.block[: row.spans]
+    best[:] = semiring.zero
     for symbol in range(starts.shape[0]):
         if starts[symbol, row.width] != np.uint64(0) and chart.rules.is_top[symbol] == tops:
             at = symbol * chart.cells + row.at
-            for i in range(row.spans):
-                if anchored.shape[0] > 0:
-                    values[at + i] = rewarded(semiring, values[at + i], anchored[at + i])
-                best[i] = max(best[i], values[at + i])
+            values = chart.space.values[at : at + row.spans]  # slices, so that the compiler sees no negative indices
+            if anchored.shape[0] > 0:
+                rewards = anchored[at : at + row.spans]
+                for i in range(row.spans):
+                    values[i] = rewarded(semiring, values[i], rewards[i])
+            if beam < np.inf:  # otherwise the best does not matter
+                for i in range(row.spans):
+                    best[i] = max(best[i], values[i])
     for symbol in range(starts.shape[0]):
         if starts[symbol, row.width] != np.uint64(0) and chart.rules.is_top[symbol] == tops:
             at = symbol * chart.cells + row.at
-            found = np.uint64(0)
+            values, found = chart.space.values[at : at + row.spans], np.uint64(0)
             for i in range(row.spans):
-                if values[at + i] < beam_floor(semiring, best[i], beam) or values[at + i] == semiring.zero:
-                    values[at + i] = semiring.zero
+                if values[i] < beam_floor(semiring, best[i], beam) or values[i] == semiring.zero:
+                    values[i] = semiring.zero
                 else:
                     found |= bit(i)
             starts[symbol, row.width] = found

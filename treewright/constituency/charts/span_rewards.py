@@ -225,19 +225,19 @@ def _(loops: Any, rewards: SpanRewards, table: Any, cells: int, anchored: Any) -
 def _set_table(rewards: SpanRewards, words: Any, offsets: Any, table: Any) -> None:
     """The rewards of all labels over all spans."""
     n, weights = words.shape[0], rewards.weights
-    keys, sums = np.zeros(len(TEMPLATES), np.int64), np.zeros(rewards.labels)
+    keys, sums = np.zeros(len(TEMPLATES), np.int64), np.zeros(rewards.labels, weights.dtype)
     for width in range(1, n + 1):
         labels = rewards.labels if width == 1 else rewards.phrases
         for start in range(n - width + 1):
             _keys_of(rewards, words, start, start + width, keys)
-            for label in range(labels):
-                sums[label] = 0.0
+            own = sums[:labels]
+            own[:] = 0
             for k in range(keys.shape[0]):
-                at = keys[k]
+                add = weights[keys[k] : keys[k] + labels]  # slices, so that the compiler sees no negative indices
                 for label in range(labels):
-                    sums[label] += np.float64(weights[at + label])
+                    own[label] += add[label]
             for label in range(labels):
-                table[label, offsets[width] + start] = np.float32(sums[label])
+                table[label, offsets[width] + start] = np.float32(own[label])
 
 
 @in_bulk(_set_table)
@@ -256,7 +256,7 @@ def _(loops: Any, rewards: SpanRewards, words: Any, offsets: Any, table: Any) ->
         tags[start - 1], tags[end],
     )  # fmt: skip
     keys &= rewards.mask
-    sums = np.zeros((rewards.labels, len(start)))
+    sums = np.zeros((rewards.labels, len(start)), rewards.weights.dtype)
     for k in range(len(TEMPLATES)):
         sums += rewards.weights[keys[k] + np.arange(rewards.labels)[:, None]]
     at = offsets[end - start] + start
