@@ -6,8 +6,8 @@ regularisation are chosen here, by ``choose``, on dev of CRAFT. *Tuned*: an upda
 settings in ``METHODS`` were found on dev of CRAFT. *Spans*: the defaults of the command with features of spans. Test is scored once a model. Results are kept after each model, so that an
 interrupted run continues; delete the file of results to start from the beginning. The others learn the weights of rules alone.
 The defaults of ``train constituency``, which have features of spans too, are measured on nine treebanks, by three parts that can be
-run alone: ``--adaptive`` with three seeds, against rules alone with several rules of steps; ``--spans``, their settings on dev; and
-``--defaults``, the settings of rules alone.
+run alone: ``--adaptive`` with three seeds, against rules alone with several rules of steps; ``--spans``, their settings on dev;
+``--defaults``, the settings of rules alone; and ``--whole``, all sentences of up to 40 words of three treebanks.
 """
 
 from __future__ import annotations
@@ -145,6 +145,9 @@ SPANS_TRIED_ON = (
     "WSJ sample, up to 30 words",
     "MASC, up to 40 words",
 )
+#: for ``whole``: all sentences of up to 40 words, and the number of seeds
+WHOLE = {"WSJ sample": ("ptb-wsj-sample", 3), "MASC": ("masc-ptb", 3), "CRAFT": ("craft-ptb", 1)}
+WHOLE_LENGTHS = (15, 40)
 #: what the distance to the paper could come from: what is changed in the parser, or in what it learns from
 EVIDENCE: dict[str, dict[str, Any]] = {
     "as tuned": {},
@@ -170,7 +173,7 @@ TRIED: dict[str, tuple[float, ...]] = {
     "l2": (0.0, 1e-4, 1e-3),
 }
 CHOSEN_FOR = ("Policy Matching", "Max-Margin", "Perceptron", "MWAL", "MaxEnt, exact", "MaxEnt, 50 best")
-ML = "maximum likelihood"
+ML, ML_LEARNER = "maximum likelihood", "maximum-likelihood"
 
 
 def short(corpus: str, part: str, words: int = MOST_WORDS) -> list[Sentence]:
@@ -216,9 +219,10 @@ def main() -> None:
     path = RESULTS / "constituency_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
     kept: dict[str, Any] = {
-        name: before.get(name, {}) for name in ("results", "evidence", "steps", "defaults", "adaptive", "spans")
+        name: before.get(name, {})
+        for name in ("results", "evidence", "steps", "defaults", "adaptive", "spans", "whole")
     }
-    parts_alone = {"--defaults": defaults, "--adaptive": adaptive, "--spans": spans}
+    parts_alone = {"--defaults": defaults, "--adaptive": adaptive, "--spans": spans, "--whole": whole}
     if alone := [part for flag, part in parts_alone.items() if flag in sys.argv]:
         for part in alone:
             part(kept)
@@ -232,7 +236,7 @@ def main() -> None:
             wanted = [name for name in METHODS if name not in rows]
             if not wanted:
                 continue
-            base, about = train(grammar, "maximum-likelihood", parts)
+            base, about = train(grammar, ML_LEARNER, parts)
             ml, ml_trees = scored(base, parts["test"])
             ml_dev, _ = scored(base, parts["dev"])
             sizes = {part: len(sentences) for part, sentences in parts.items()}
@@ -259,6 +263,7 @@ def main() -> None:
     defaults(kept)
     adaptive(kept)
     spans(kept)
+    whole(kept)
 
 
 def choose(kept: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -310,7 +315,7 @@ def evidence(kept: dict[str, Any]) -> None:
         share, grammar = settings.pop("share", 1.0), settings.pop("grammar", "v2h0")
         some = {part: short(corpus, part, words) for part in ("train", "dev")}
         some["train"] = some["train"][: int(share * len(some["train"]))]
-        base, _ = train(grammar, "maximum-likelihood", some, **settings)
+        base, _ = train(grammar, ML_LEARNER, some, **settings)
         parser, about = train(grammar, METHODS["Max-Margin, tuned"][0], some, **settings)
         row: dict[str, Any] = {"changed": changed, "sentences": len(some["train"]), "best pass": about["best pass"]}
         for part in ("train", "dev"):
@@ -337,7 +342,7 @@ def defaults(kept: dict[str, Any]) -> None:
                 say(treebank, LATENT, json.dumps(rows[LATENT]))
             for name in wanted:
                 changed, settings = VARIANTS.get(name, ({}, {}))
-                learner: Any = {"name": "max-margin", **_STEP, **changed} if name in VARIANTS else "maximum-likelihood"
+                learner: Any = {"name": "max-margin", **_STEP, **changed} if name in VARIANTS else ML_LEARNER
                 if name == GENTLE:
                     learner["step_size"] = min(0.2, 100 / len(parts["train"]))
                 parser, about = train("v2h1", learner, parts, **settings)
@@ -381,6 +386,30 @@ def spans(kept: dict[str, Any]) -> None:
                 rows[name], _ = passes_of(of_parser.pop("grammar"), changed, parts_of(treebank), **of_parser)
                 keep("constituency_learners", kept)
                 say(treebank, name, json.dumps(rows[name]))
+
+
+def whole(kept: dict[str, Any]) -> None:
+    """All sentences of up to 40 words of three treebanks: counting, and the defaults with several seeds; test is scored by length."""
+    for treebank, (corpus, seeds) in WHOLE.items():
+        rows = kept["whole"].setdefault(treebank, {})
+        wanted = [name for name in ("counting", *map(str, range(seeds))) if name not in rows]
+        parts = {part: short(corpus, part, max(WHOLE_LENGTHS)) for part in ("train", "dev", "test")} if wanted else {}
+        for name in wanted:
+            if name == "counting":
+                parser, _ = train("v2h1", ML_LEARNER, parts)
+                row: dict[str, Any] = {"dev": parser.card_["scores"]["dev F1"], "sentences": len(parts["train"])}
+            else:
+                row, parser = passes_of("v2h1", {}, parts, rewards="spans", seed=int(name))
+            for most in WHOLE_LENGTHS:
+                gold = [sentence for sentence in parts["test"] if len(sentence) <= most]
+                begun = time.process_time()
+                parser.parse(gold)
+                speed = len(gold) / (time.process_time() - begun)
+                scores = parser.evaluate(gold)
+                row[str(most)] = {"F1": scores.f1, "EX": scores.exact, "sentences": len(gold), "sentences/s": speed}
+            rows[name] = row
+            keep("constituency_learners", kept)
+            say(treebank, name, json.dumps(row))
 
 
 def passes_of(

@@ -495,6 +495,7 @@ def constituency_learners(results: dict[str, Any]) -> list[str]:
         text += against_the_paper(results["results"]["craft-ptb v2h0"], evidence)
     if defaults := results.get("defaults"):
         text += default_settings(results["adaptive"], defaults)
+        text += whole_treebanks(results["whole"])
         text += settings_with_spans(results["spans"])
         text += rules_alone(defaults)
     if steps := results.get("steps"):
@@ -601,6 +602,37 @@ def default_settings(treebanks: dict[str, Any], defaults: dict[str, Any]) -> lis
         "CPU seconds",
     ]
     return [*text, *table(columns, body)]
+
+
+def whole_treebanks(treebanks: dict[str, Any]) -> list[str]:
+    """The defaults on all sentences of up to 40 words."""
+    from benchmarks.constituency_learners import WHOLE_LENGTHS
+
+    text = [
+        "### Whole treebanks",
+        "",
+        "The defaults on all sentences of up to 40 words, EVALB's F1 and exact matches in per cent, means over the seeds; sentences a second on one thread, from words to trees: `python -m benchmarks constituency_learners --whole`.",
+        "For comparison, [latent-variable grammars](#latent-variable-grammars) of the WSJ sample are below, on the same test sentences.",
+        "",
+    ]
+    body = []
+    for treebank, rows in treebanks.items():
+        counted = rows["counting"]
+        seeds = [row for name, row in rows.items() if name != "counting"]
+        for name, runs in (("counting", [counted]), ("the defaults", seeds)):
+            cells = [percent(statistics.mean(run["dev"] for run in runs))]
+            for most in map(str, WHOLE_LENGTHS):
+                cells += [percent(statistics.mean(run[most][key] for run in runs)) for key in ("F1", "EX")]
+                cells.append(number(statistics.median(run[most]["sentences/s"] for run in runs)))
+            if name == "counting":
+                body.append([f"{treebank}: {counted['sentences']:,} sentences", name, *cells, "", ""])
+                continue
+            best = ", ".join(f"{run['best pass']} of {run['passes']}" for run in runs)
+            body.append(["", name, *cells, best, number(min(run["seconds"] for run in runs))])
+    lengths = [
+        f"{title}, up to {most} words" for most in WHOLE_LENGTHS for title in ("F1, test", "exact", "sentences/s")
+    ]
+    return [*text, *table(["", "", "F1, dev", *lengths, "best pass", "CPU seconds"], body)]
 
 
 def settings_with_spans(treebanks: dict[str, Any]) -> list[str]:
