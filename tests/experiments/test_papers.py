@@ -14,6 +14,7 @@ from benchmarks.papers import joined, with_tables
 from treewright.experiments import read_experiment
 from treewright.experiments.plan import _KEYS, PLOTS
 from treewright.experiments.probes import PROBES
+from treewright.metrics import error_reduction
 from treewright.toml import Document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,6 +127,29 @@ def test_which_learner_has_the_figures_of_grammars_and_graphs():
         best = [max(run["dev"]) for run in graphs[key].values()]
         assert (score, around) == (f"{100 * statistics.fmean(best):.1f}", f"{100 * interval(best):.1f}"), name
         assert seconds == f"{min(run['CPU seconds'] for run in graphs[key].values()):.0f}", name
+
+
+def test_the_gains_of_span_features_are_those_that_were_measured():
+    measured = json.loads((ROOT / "benchmarks" / "results" / "constituency_learners.json").read_text())
+
+    def gains(name):
+        counted = {treebank: rows["counting"]["test"] for treebank, rows in measured["defaults"].items()}
+        return [
+            100 * statistics.mean(error_reduction(counted[treebank], runs[name]["test"]) for runs in seeds.values())
+            for treebank, seeds in measured["adaptive"].items()
+        ]
+
+    def early(name):
+        runs = [runs[name] for seeds in measured["adaptive"].values() for runs in seeds.values()]
+        return sum(run["best pass"] <= 3 for run in runs), len(runs)
+
+    spans, rules = (gains(name) for name in ("the defaults, with span features", "rules alone, steps by size"))
+    page = " ".join((ROOT / "docs" / "constituency.md").read_text().split())
+    assert f"remove {statistics.mean(spans):.0f} % of the errors of counting on test on average" in page
+    assert f"at least {min(spans):.0f} % and at most {max(spans):.0f} %" in page
+    assert f"weights of rules alone remove {statistics.mean(rules):.0f} %" in page
+    (few, runs), (many, _) = early("the defaults, with span features"), early("rules alone, steps by size")
+    assert f"one of the first three in {few} of {runs} trainings, instead of {many} with rules alone" in page
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "papers").glob("*.md")), ids=lambda path: path.stem)
