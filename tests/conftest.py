@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,20 @@ os.environ.setdefault("TREEWRIGHT_COMPILE", "now")
 
 # Compilation is most of the time of a first run, and the colours of Numba's messages a part of that.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels_are_kept_on_disk() -> Iterator[None]:
+    """A kernel of the library whose machine code cannot be stored would be compiled again in every process."""
+    yield
+    from treewright.search.compiling import Kernel
+
+    modules = [module for name, module in sys.modules.items() if name.startswith("treewright.")]
+    kernels = [value for module in modules for value in vars(module).values() if isinstance(value, Kernel)]
+    lost = {kernel._name for kernel in kernels if kernel._memory_only}
+    for kernel in kernels:
+        kernel._memory_only.clear()  # reported once
+    assert not lost
 
 
 @pytest.fixture(scope="session")

@@ -391,7 +391,10 @@ def plan_pass(
             values[i] = value(chart, rules.root, 0, chart.n)
             best_tree(chart, rules.root, 0, chart.n, nodes, 0)
         else:
-            nodes[:], values[i] = expert, 0.0
+            values[i] = 0.0
+            for k in range(expert.shape[0]):
+                for field in range(NODE):
+                    nodes[k, field] = expert[k, field]
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):
                 if expert[k, 1] >= 0:
