@@ -623,7 +623,7 @@ def whole_treebanks(treebanks: dict[str, Any]) -> list[str]:
             cells = [percent(statistics.mean(run["dev"] for run in runs))]
             for most in map(str, WHOLE_LENGTHS):
                 cells += [percent(statistics.mean(run[most][key] for run in runs)) for key in ("F1", "EX")]
-                cells.append(number(statistics.median(run[most]["sentences/s"] for run in runs)))
+            cells.append(number(statistics.median(run["sentences/s"] for run in runs)))
             if name == "counting":
                 body.append([f"{treebank}: {counted['sentences']:,} sentences", name, *cells, "", ""])
                 continue
