@@ -642,7 +642,7 @@ def settings_with_spans(treebanks: dict[str, Any]) -> list[str]:
     text = [
         "### Settings with features of spans",
         "",
-        "The defaults with one thing changed: error reduction over counting on dev, in per cent, the best pass, shrunk; then the mean, and how far the last pass is below the best on average, before shrinking. One seed: `python -m benchmarks constituency_learners --spans`. The constant of AdaGrad, the margin, the loss and the number of passes were chosen from these rows.",
+        "The defaults with one thing changed: error reduction over counting on dev, in per cent, the best pass, shrunk; then the mean, and how far the last pass is below the best on average, before shrinking. One seed: `python -m benchmarks constituency_learners --spans`. Rows whose means differ by a point or two cannot be told apart: the defaults are one of several settings that are as good. What matters is a margin, a loss on constituents, and steps that are not too large.",
         "",
     ]
     body = []

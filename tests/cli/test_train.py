@@ -163,6 +163,13 @@ def test_every_setting_reaches_the_model(run, data, tmp_path):
     }  # fmt: skip
 
 
+def test_a_learner_that_needs_more_than_its_name_says_so(run, data, tmp_path):
+    command = ("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "-l", "lols", *SMALL)
+    assert "note: lols needs more than its name: --focus 10" in " ".join(run(*command).stderr.split())
+    assert "needs more" not in run(*command, "--focus", 10).stderr
+    assert "needs more" not in run(*command, "--quiet").stderr
+
+
 class TestOutput:
     def test_folder_must_exist_before_training_starts(self, run, data, tmp_path):
         out = tmp_path / "nowhere" / "m.tw"

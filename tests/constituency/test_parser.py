@@ -666,8 +666,11 @@ def test_a_model_from_before_there_were_span_features_is_loaded(counted, corpus,
 
 
 def test_what_goes_with_span_features(parser, corpus):
-    with pytest.raises(ConfigError, match="rewards cannot be 'spans' with the learner 'maxent': take one of irl-per"):
-        ConstituencyParser(learner="maxent", rewards="spans").fit(corpus[0][:2])
+    for learner in (ML, *(name for name in IRL if name not in WITH_SPANS)):
+        with pytest.raises(
+            ConfigError, match=f"rewards cannot be 'spans' with the learner '{learner}': take one of irl"
+        ):
+            ConstituencyParser(learner=learner, rewards="spans").fit(corpus[0][:2])
     for search in ("agenda", "ida-star", "ha-star"):
         with pytest.raises(ConfigError, match=f"'{search}' needs a parser without span features: train it with"):
             ConstituencyParser(rewards="spans", search=search).fit(corpus[0][:2])
@@ -718,6 +721,7 @@ def test_settings_of_the_wrong_kind_are_named(settings, message, corpus):
     [
         ("dagger", "learner 'dagger' learns from single actions.*: projection, mwal, .*, maximum-likelihood"),
         (DAgger(), "learner 'dagger' learns from single actions"),
+        ("I+", r"learner 'I\+' learns the priorities of an agenda.*--priority-learner I\+"),
         ({"name": "max-violation"}, "learner 'max-violation' learns from searches with a beam"),
         ({"passes": 3}, "learner cannot be ''"),
         ("maximum-likelyhood", "learner cannot be 'maximum-likelyhood'; .*: projection, .*, maximum-likelihood"),

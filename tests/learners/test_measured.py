@@ -39,7 +39,9 @@ def test_every_learner_of_plans_is_measured_on_two_treebanks(name):
     assert all(0.0 <= row.p <= 1.0 for row in found.values())
 
 
-@pytest.mark.parametrize("name", [row["learner"] for row in rl_table() if row["learner"] != "policy-gradient"])
+@pytest.mark.parametrize(
+    "name", ["on-policy", *(row["learner"] for row in rl_table() if row["learner"] != "policy-gradient")]
+)
 def test_every_learner_of_priorities_with_an_oracle_is_measured_on_two_treebanks(name):
     found = search_measurements(name)
     assert set(found) == {"CRAFT", "WSJ sample"}
@@ -70,3 +72,5 @@ def test_a_learner_pays_if_its_gain_is_beyond_chance(gain, interval, pays):
 def test_the_conditions_are_said():
     assert "EWT" in measured_conditions()
     assert "LAS" in measured_conditions()
+    assert "--focus 10" in measured_conditions()
+    assert "--mode fast" in measured_conditions()

@@ -235,8 +235,24 @@ def test_online_too_the_expert_stands_in_for_the_policy_in_the_first_pass(update
     expert = Imitation(roll_out="expert", cost="loss", data="online", passes=1, update=update)
     one, other = (train(learner, packed, bits=BITS) for learner in (lols, expert))
     np.testing.assert_array_equal(one.policy.weights, other.policy.weights)
+    assert one.history[0].beta == 1.0
     longer = (train(replace(learner, passes=2), packed, bits=BITS).policy.weights for learner in (lols, expert))
     assert not np.array_equal(*longer)
+
+
+@pytest.mark.parametrize(
+    ("learner", "has_hint"),
+    [
+        ({"name": "lols"}, True),
+        ({"name": "lols", "focus": 10}, False),
+        ({"name": "lols", "roll_out": "mixed-per-state"}, False),
+        ({"name": "searn"}, True),
+        ({"name": "dagger"}, False),
+        ({"name": "max-margin"}, False),
+    ],
+)
+def test_a_learner_that_needs_more_than_its_name_says_so(learner, has_hint):
+    assert bool(make_learner(learner).hint) == has_hint
 
 
 def test_det_lols_with_beta_1_is_aggravate_with_learned_roll_ins(packed):

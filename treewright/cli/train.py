@@ -182,15 +182,11 @@ def train(
         _check_finished(out, task, estimator, {"train": corpus, "dev": dev})
         say(f"note: {out} is finished and there is nothing to resume; without --resume it is trained again")
         return
+    learner = task.make_learner(settings.params["learner"], dev is not None)
+    if learner.hint:
+        say(f"note: {learner.name} needs more than its name: {learner.hint}")
     with locked(out), Bar(shown=shown) as bar:
-        report = PassReport(
-            task,
-            task.make_learner(settings.params["learner"], dev is not None),
-            corpus,
-            bar,
-            quiet=quiet,
-            as_json=as_json,
-        )
+        report = PassReport(task, learner, corpus, bar, quiet=quiet, as_json=as_json)
         report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()
         checkpoint.mkdir(exist_ok=True)  # from now on, an existing file of this name is an older model

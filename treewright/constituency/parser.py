@@ -550,8 +550,8 @@ class ConstituencyParser(ConstituencyEstimator):
         rule = STEPS.get(str(learner.get("step")))
         whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps need the whole corpus
         usual = {**USUAL.get(learner["name"], {}), **whole}
-        if self._has_spans:
-            usual |= WITH_SPANS.get(learner["name"], {}) | ({} if "step" in learner else _STEPS_WITH_SPANS)
+        if self._has_spans and learner["name"] in WITH_SPANS:
+            usual |= WITH_SPANS[learner["name"]] | ({} if "step" in learner else _STEPS_WITH_SPANS)
         if "step_size" in usual and (not {**usual, **learner}["batch"] or learner.get("normalise")):
             usual["step_size"] = _STOCHASTIC["step_size"]  # None is for small batches
         return usual
@@ -576,7 +576,19 @@ class ConstituencyParser(ConstituencyEstimator):
 
         if isinstance(self.learner, Learner):
             return self.learner.name
+        name = self.learner.get("name") if isinstance(self.learner, Mapping) else self.learner
+        if name in LEARNERS:
+            raise ConfigError(
+                f"{name!r} learns the priorities of an agenda, and not weights: leave it out, and set priority_learner "
+                f"(--priority-learner {name}), search = 'agenda' and tradeoff",
+                setting="learner",
+                value=name,
+            )
         return str(learner_settings(self.learner, *self.learners())["name"])
+
+    def _make_learner(self) -> Any:
+        assert self._learner_name  # raises an error with advice for learners of priorities
+        return super()._make_learner()
 
     def _markovisation(self) -> Markovisation:
         return memory_of(self.grammar) if isinstance(self.grammar, Grammar) else grammar_settings(self.grammar)

@@ -157,6 +157,11 @@ class Imitation(Learner):
                 raise ConfigError(f'{why}: set data = "{data[0]}"', setting=setting, value=getattr(self, setting))
 
     @property
+    def hint(self) -> str:
+        """The advice, unless roll-outs are cut, or are others than the usual ones of this learner."""
+        return "" if self.focus or self.roll_out != type(self).roll_out else self.advice
+
+    @property
     def uses_beta(self) -> bool:
         """Whether the expert's share β matters to the choices made."""
         mixed = ("mixed-per-step", "mixed-per-roll", "mixed-per-state", "both")

@@ -50,6 +50,11 @@ class Learner:
         return 0
 
     @property
+    def hint(self) -> str:
+        """The advice, unless the settings follow it already."""
+        return ""
+
+    @property
     def uses_beta(self) -> bool:
         """Whether the expert's share β matters to the choices made."""
         return False

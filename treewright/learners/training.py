@@ -263,7 +263,8 @@ class _Imitating(Training):
             self.policies.append(self.trainer.policy())  # the next iteration trains a new one
             shares = self._shares()
             self.policy = self.trainer.mixed(self.policies, [float(s) for s in shares / shares.sum()])
-        return {"iteration": iteration, "beta": β, "examples": n_examples, "loss": loss, "decisions": decisions}
+        shown = 1.0 if learner.data == "online" and self._expert_alone else β
+        return {"iteration": iteration, "beta": shown, "examples": n_examples, "loss": loss, "decisions": decisions}
 
     @property
     def _expert_alone(self) -> bool:

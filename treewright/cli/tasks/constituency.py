@@ -81,7 +81,7 @@ class Constituency(Task):
         from treewright.metrics import error_reduction
 
         scores = estimator.card_["scores"]
-        if COUNTED not in scores:
+        if COUNTED not in scores or estimator.search != "cky":  # another search changes the score too
             return ""
         reduced = error_reduction(scores[COUNTED], scores["dev F1"])
         if reduced >= _MUCH_LEARNED:
