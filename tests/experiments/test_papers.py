@@ -150,6 +150,17 @@ def test_the_gains_of_span_features_are_those_that_were_measured():
     assert f"weights of rules alone remove {statistics.mean(rules):.0f} %" in page
     (few, runs), (many, _) = early("the defaults, with span features"), early("rules alone, steps by size")
     assert f"one of the first three in {few} of {runs} trainings, instead of {many} with rules alone" in page
+    readme, seconds = (ROOT / "README.md").read_text(), []
+    for treebank, rows in measured["whole"].items():
+        runs = [row for name, row in rows.items() if name != "counting"]
+        learned = f"{100 * statistics.mean(run['40']['F1'] for run in runs):.1f}"
+        assert re.search(
+            rf"{learned} for (the )?{treebank} \((counting: )?{100 * rows['counting']['40']['F1']:.1f}\)", page
+        )
+        seconds.append(f"{min(run['seconds'] for run in runs):.0f}")
+        if treebank == "WSJ sample":
+            assert f"{learned} F1 after {seconds[0]} seconds of training" in readme
+    assert f"after {seconds[0]}, {seconds[1]} and {seconds[2]} CPU seconds of training" in page
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "papers").glob("*.md")), ids=lambda path: path.stem)
