@@ -222,7 +222,7 @@ class Latent(Constituency):
     TRAIN is a treebank in brackets (.ptb, .mrg). In each cycle every symbol is split in
     two, and the splits that help least are taken back. With --dev, that is done --starts
     times, from one seed after the other, and the best cycle of all is kept.
-    It parses more accurately than `train constituency`, and takes longer to learn.
+    It is more accurate than `train constituency` on many treebanks, and takes longer.
 
     Examples:
       treewright train latent train.ptb --dev dev.ptb --max-length 40 -j 2 --out model.tw
