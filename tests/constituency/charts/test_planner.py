@@ -10,6 +10,7 @@ import pytest
 
 from tests.constituency.naive import Problem, as_tuples
 from treewright.constituency import CKYPlanner, Grammar, Lexicon, Markovisation
+from treewright.constituency.charts.span_rewards import TEMPLATES, new_span_rewards
 from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import builtin_corpus, clean_tree
 from treewright.corpora.brackets import parse_ptb
@@ -311,6 +312,33 @@ def test_values_are_of_all_weights_also_of_those_that_are_not_learned(planner):
         some, all_of_them = run(binary, θ[:n]), run(planner, θ)
         assert some.value == all_of_them.value
         np.testing.assert_array_equal(dense(binary, some), dense(planner, all_of_them)[:n])
+
+
+def test_features_of_spans_are_counted_after_the_rules(corpus):
+    spans = new_span_rewards(corpus.grammar, corpus.lexical, np.zeros(len(corpus.grammar.symbols)), 1 << 14)
+    planner = replace(corpus, spans=spans)
+    rules, everyone = corpus.size, everything(planner)
+    assert planner.size == rules + len(spans.weights)
+    assert not planner.initial()[rules:].any()
+    assert planner.fingerprint != corpus.fingerprint
+    expert = dense(planner, planner.expert_features(everyone))
+    np.testing.assert_array_equal(expert[:rules], dense(corpus, corpus.expert_features(everyone)))
+    assert expert[rules:].sum() >= len(TEMPLATES) * len(corpus.gold)  # more where there is a unary rule
+    θ = random_weights(planner, 4)
+    np.testing.assert_array_equal(planner.weights(θ), θ)
+    for i in range(0, len(planner), 6):
+        one = np.array([i])
+        best, of_expert = planner.optimal_features(θ, one, margin=0.5), dense(planner, planner.expert_features(one))
+        assert best.value >= planner.expert_values(θ, one) - 0.5 * of_expert.max() * of_expert.sum()
+        towards = np.where(of_expert > 0.0, 1.0 + np.abs(θ), -20.0)  # rewards for which the expert's plan is the best
+        towards[:rules] = θ[:rules]
+        best = planner.optimal_features(towards, one)
+        np.testing.assert_array_equal(dense(planner, best), of_expert)
+        assert best.value == pytest.approx(planner.expert_values(towards, one), rel=1e-4)
+    one, two = (planner.optimal_features(θ, everyone, margin=0.5, jobs=jobs) for jobs in (1, 2))
+    np.testing.assert_array_equal(dense(planner, one), dense(planner, two))
+    with pytest.raises(ConfigError, match="expected_pass has no span features"):
+        planner.expected_features(θ, everyone)
 
 
 def test_a_tag_that_the_lexicon_does_not_allow_is_impossible(planner):
