@@ -798,6 +798,33 @@ def test_a_user_is_told_when_a_latent_grammar_would_serve_better(run, data, tmp_
     assert "train latent" not in run(*command, *little, "--search", "agenda").stderr  # which changes the score, too
 
 
+@pytest.mark.jit
+def test_what_a_user_should_know_before_training(run, data, tmp_path):
+    command = ("train", "constituency", data / "train.ptb", "--out", tmp_path / "model.tw", *SMALL)
+    said = run(*command, "--max-length", 6, "--json")
+    sentences = load_corpus(data / "train.ptb")
+    short = [sentence for sentence in sentences if len(sentence) <= 6]
+    left_out = f"{len(sentences) - len(short):,} of {len(sentences):,} sentences are longer than --max-length"
+    assert left_out in " ".join(said.stderr.split())
+    first = json.loads(said.stdout.splitlines()[0])
+    assert first["tokens_per_second"] == pytest.approx(sum(map(len, short)) / first["seconds"], rel=0.02)
+    assert "only rules have" not in said.stderr
+    agenda = " ".join(run(*command, "--max-length", 6, "--search", "agenda").stderr.split())
+    assert "with --search only rules have learned rewards" in agenda
+    assert "only rules have" not in run(*command, "--search", "agenda", "--rewards", "rules").stderr
+
+
+@pytest.mark.jit
+def test_the_score_of_a_given_grammar_is_not_that_of_counting(run, data, tmp_path, frequencies):
+    out = tmp_path / "m.tw"
+    given = ("--grammar", frequencies, "--dev", data / "dev.ptb", "--out", out, *SMALL)
+    said = run("train", "constituency", data / "train.ptb", *given)
+    assert "dev F1 of the given grammar" in said.stdout
+    assert "only rules have learned rewards" in " ".join(said.stderr.split())
+    assert "counting" not in said.output
+    assert set(read_model(out).card["scores"]) == {"dev F1", "dev F1 of the given grammar"}
+
+
 def test_the_advice_follows_from_what_was_measured():
     """Where learned weights removed few errors on dev, latent-variable grammars were mostly better on test."""
     results = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "constituency_learners.json"

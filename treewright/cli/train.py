@@ -183,10 +183,11 @@ def train(
         say(f"note: {out} is finished and there is nothing to resume; without --resume it is trained again")
         return
     learner = task.make_learner(settings.params["learner"], dev is not None)
-    if learner.hint:
-        say(f"note: {learner.name} needs more than its name: {learner.hint}")
+    for remark in task.remarks(estimator, learner, corpus):
+        say(f"note: {remark}")
     with locked(out), Bar(shown=shown) as bar:
-        report = PassReport(task, learner, corpus, bar, quiet=quiet, as_json=as_json)
+        learned_from = [sentence for sentence in corpus if task.learns_from(estimator, sentence)]
+        report = PassReport(task, learner, learned_from, bar, quiet=quiet, as_json=as_json)
         report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()
         checkpoint.mkdir(exist_ok=True)  # from now on, an existing file of this name is an older model

@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 __all__ = ["ML", "ConstituencyParser", "KBest"]
 
 ML = "maximum-likelihood"
-COUNTED = "dev F1 of counting"
-"""The score of relative frequencies, in the card of a parser with learned weights."""
+COUNTED, GIVEN = "dev F1 of counting", "dev F1 of the given grammar"
+"""The score before learning, of relative frequencies or of the weights of a given grammar, in the card of a parser."""
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
 _GROWTH = 1.5  # of Δ, if IDA* has found no tree
 _FIRST_GAP = 4.0  # Δ of IDA* at first, if it is not given
@@ -343,9 +343,11 @@ class ConstituencyParser(ConstituencyEstimator):
             self._use(learned)
             scores, about["step_size"] = self._dev_score("dev F1"), learner.sized(planner).step_size
             if evaluate is not None:
-                scores |= {COUNTED: evaluate(counted)}
+                before = GIVEN if isinstance(self.grammar, Grammar) else COUNTED
+                scores |= {before: evaluate(counted)}
                 if self.shrink:
-                    about["strength"], scores["dev F1"] = _strongest(counted, learned, scores, evaluate)
+                    first, last = scores[before], scores["dev F1"]
+                    about["strength"], scores["dev F1"] = _strongest(counted, learned, (first, last), evaluate)
                 self._use(counted + about.get("strength", 1.0) * (learned - counted))
         elif evaluate is not None:
             scores = {"dev F1": evaluate(self.grammar_.weights)}
@@ -812,11 +814,11 @@ class ConstituencyParser(ConstituencyEstimator):
 def _strongest(
     counted: npt.NDArray[np.float64],
     learned: npt.NDArray[np.float64],
-    scores: Mapping[str, float],
+    scores: tuple[float, float],
     evaluate: Callable[[npt.NDArray[np.float64]], float],
 ) -> tuple[float, float]:
     """The best interpolation between counted and learned weights, and its score; of equal ones the largest."""
-    found = {1.0: scores["dev F1"], 0.0: scores[COUNTED]}
+    found = {0.0: scores[0], 1.0: scores[1]}
     found |= {share: evaluate(counted + share * (learned - counted)) for share in (0.75, 0.5, 0.25)}
     best = max(sorted(found, reverse=True), key=lambda share: found[share])
     return best, found[best]

@@ -118,8 +118,11 @@ def load_state(
 def differences(then: Any, now: Any, name: str = "") -> list[str]:
     """The differences of two fingerprints, in words.
 
-    >>> differences({"seed": 0, "update": {"C": 1.0}, "data": "a1"}, {"seed": 9, "update": {"C": 2.0}, "data": "b2"})
-    ['seed was 0 and is now 9', 'update.C was 1.0 and is now 2.0', 'the data are not the same']
+    >>> then, now = {"seed": 0, "update": {"C": 1.0}, "data": "a1"}, {"seed": 9, "update": {"C": 2.0}, "data": "b2"}
+    >>> print("; ".join(differences(then, now)[:2]))
+    seed was 0 and is now 9; update.C was 1.0 and is now 2.0
+    >>> print(differences(then, now)[2])
+    the data are not the same, or not prepared in the same way
     """
     if isinstance(then, dict) and isinstance(now, dict):
         names = {**then, **now}
@@ -128,7 +131,7 @@ def differences(then: Any, now: Any, name: str = "") -> list[str]:
     if then == now:
         return []
     if name in ("", "data"):
-        return ["the data are not the same"]
+        return ["the data are not the same, or not prepared in the same way"]
     if name == "dev":
         return ["the development data, or how they are parsed, are not the same"]
     return [f"{name} was {_said(then)} and is now {_said(now)}"]

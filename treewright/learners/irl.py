@@ -78,7 +78,7 @@ PATIENCE = Setting(
 )
 IRL_STEP_SIZE = replace(
     STEP_SIZE,
-    none="by the size of the corpus (for grammars)",
+    none="0.05 with adagrad, otherwise by the size of the corpus (for grammars)",
     none_written=0,
 )
 L2 = Setting("l2", Real(0), "Regularisation towards small weights; 0: none")

@@ -325,7 +325,7 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for others, said in (
         ({"seed": 1}, "seed was 0 and is now 1"),
         ({"learner": replace(cycles(2), split=4)}, "split was 3 and is now 4"),
-        ({"trees": trees[1:]}, "the data are not the same"),
+        ({"trees": trees[1:]}, "the data are not the same, or not prepared in the same way"),
     ):
         settings = {"trees": trees, "learner": cycles(2), **others}
         with pytest.raises(ConfigError, match=rf"other data or settings \({said}\)"):

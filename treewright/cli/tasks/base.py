@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -103,6 +103,19 @@ class Task(ABC):
         from treewright.learners import make_learner
 
         return make_learner(dict(settings), *self.estimator().learners())
+
+    def learns_from(self, estimator: Any, sentence: Sentence) -> bool:
+        """Whether training uses a sentence of the corpus: not if it is too long."""
+        longest = getattr(estimator, "max_length", None)
+        return longest is None or len(sentence) <= longest
+
+    def remarks(self, estimator: Any, learner: Learner, corpus: Sequence[Sentence]) -> Iterator[str]:
+        """What a user should know before training: recommended settings, and sentences that are left out."""
+        if learner.hint:
+            yield f"{learner.name} needs more than its name: {learner.hint}"
+        left_out = sum(not self.learns_from(estimator, sentence) for sentence in corpus)
+        if 0 < left_out < len(corpus):  # none at all is an error
+            yield f"{left_out:,} of {len(corpus):,} sentences are longer than --max-length, and are left out"
 
     def value(self, name: str, value: Any) -> Any:
         """The value of a setting of the estimator, converted from its text."""

@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -77,7 +77,7 @@ class Constituency(Task):
 
     def advice(self, estimator: Any) -> str:
         """A note if a latent-variable grammar is probably better."""
-        from treewright.constituency.parser import COUNTED
+        from treewright.constituency.parser import COUNTED, WITH_SPANS
         from treewright.metrics import error_reduction
 
         scores = estimator.card_["scores"]
@@ -86,11 +86,25 @@ class Constituency(Task):
         reduced = error_reduction(scores[COUNTED], scores["dev F1"])
         if reduced >= _MUCH_LEARNED:
             return ""
-        return (
+        removed = (
             f"note: learned weights remove {100 * reduced:.0f} % of the errors of counting on the development data; "
+        )
+        if estimator.rewards == "rules" and estimator._learner_name in WITH_SPANS:
+            return f"{removed}without --rewards rules it was more on every treebank that was tried"
+        return (
+            f"{removed}"
             f"where this was below {100 * _MUCH_LEARNED:.0f} %, `treewright train latent` with the same files, --dev "
             "and --max-length was better on most treebanks that were tried, and takes longer"
         )
+
+    def remarks(self, estimator: Any, learner: Learner, corpus: Sequence[Sentence]) -> Iterator[str]:
+        """Also whether a search, or a grammar from a file, is why only rules have rewards."""
+        yield from super().remarks(estimator, learner, corpus)
+        from treewright.constituency.parser import WITH_SPANS
+
+        if learner.name in WITH_SPANS and estimator.rewards is None and not estimator._has_spans:
+            why = "--search" if estimator.search != "cky" else "a grammar from a file, unless you add --rewards spans"
+            yield f"with {why} only rules have learned rewards, and not the words at the edges of phrases"
 
     def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
         """How far the weights are from counting, and a description of the agenda with its pops per sentence."""
