@@ -809,6 +809,7 @@ def test_what_a_user_should_know_before_training(run, data, tmp_path):
     first = json.loads(said.stdout.splitlines()[0])
     assert first["tokens_per_second"] == pytest.approx(sum(map(len, short)) / first["seconds"], rel=0.02)
     assert "only rules have" not in said.stderr
+    assert "--patience has no effect without --dev" in run(*command, "--patience", 3).stderr
     agenda = " ".join(run(*command, "--max-length", 6, "--search", "agenda").stderr.split())
     assert "with --search only rules have learned rewards" in agenda
     assert "only rules have" not in run(*command, "--search", "agenda", "--rewards", "rules").stderr

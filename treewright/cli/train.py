@@ -185,6 +185,8 @@ def train(
     learner = task.make_learner(settings.params["learner"], dev is not None)
     for remark in task.remarks(estimator, learner, corpus):
         say(f"note: {remark}")
+    if dev is None and getattr(learner, "patience", None):
+        say("note: --patience has no effect without --dev")
     with locked(out), Bar(shown=shown) as bar:
         learned_from = [sentence for sentence in corpus if task.learns_from(estimator, sentence)]
         report = PassReport(task, learner, learned_from, bar, quiet=quiet, as_json=as_json)

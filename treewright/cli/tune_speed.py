@@ -14,7 +14,7 @@ from treewright.cli.console import Bar, make_table, print_json, several, stdout
 from treewright.cli.outcomes import note
 from treewright.cli.output import check_out
 from treewright.cli.streams import load
-from treewright.cli.tasks import load_model
+from treewright.cli.tasks import TASKS, load_model
 from treewright.errors import ConfigError, CorpusError
 from treewright.settings import one_of
 
@@ -201,6 +201,7 @@ def _sentences(dev: Path, test: Path | None, most: int | None) -> tuple[list[Sen
 def _short(path: Path, most: int | None) -> list[Sentence]:
     """The sentences of a treebank that have words, but no more than ``most``; a note says how many are left out."""
     sentences = [sentence for sentence in load(str(path)) if len(sentence)]
+    TASKS["constituency"].check_gold(sentences, "")
     short = [sentence for sentence in sentences if most is None or len(sentence) <= most]
     if sentences and not short:
         raise CorpusError(
@@ -271,7 +272,8 @@ def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | 
         del columns["pops/sentence"]
     console = stdout()
     console.print(make_table(None, tuple(columns), list(zip(*columns.values(), strict=True))))
-    where = f"; {out} is written" if out is not None else "; with --out it would be written"
+    same = " with it, unchanged" if chosen is outcomes[0] else ""
+    where = f"; {out} is written{same}" if out is not None else f"; with --out it would be written{same}"
     console.print(f"\n{_what_it_buys(outcomes, chosen)} on {several(sentences, 'sentence')}{where}", markup=False)
 
 
