@@ -578,19 +578,23 @@ class ConstituencyParser(ConstituencyEstimator):
 
         if isinstance(self.learner, Learner):
             return self.learner.name
+        self._check_no_priorities()
+        return str(learner_settings(self.learner, *self.learners())["name"])
+
+    def _make_learner(self) -> Any:
+        self._check_no_priorities()
+        return super()._make_learner()
+
+    def _check_no_priorities(self) -> None:
+        """Raise an error, with advice, if the learner is one of priorities."""
         name = self.learner.get("name") if isinstance(self.learner, Mapping) else self.learner
-        if name in LEARNERS:
+        if isinstance(name, str) and name in LEARNERS:
             raise ConfigError(
                 f"{name!r} learns the priorities of an agenda, and not weights: leave it out, and set priority_learner "
                 f"(--priority-learner {name}), search = 'agenda' and tradeoff",
                 setting="learner",
                 value=name,
             )
-        return str(learner_settings(self.learner, *self.learners())["name"])
-
-    def _make_learner(self) -> Any:
-        assert self._learner_name  # raises an error with advice for learners of priorities
-        return super()._make_learner()
 
     def _markovisation(self) -> Markovisation:
         return memory_of(self.grammar) if isinstance(self.grammar, Grammar) else grammar_settings(self.grammar)

@@ -142,6 +142,13 @@ def test_the_table_grows_with_the_treebank_up_to_a_limit():
     assert sizes[-1] == table_size(10**12)
 
 
+@pytest.mark.parametrize("size", [0, -4, 3, 1 << 40])
+def test_sizes_of_tables_that_no_treebank_leads_to(size):
+    problem = make(EASY, 0)
+    with pytest.raises(ValueError, match="is a power of 2, at most 4,194,304"):
+        new_span_rewards(problem.grammar, problem.lexical, np.zeros(len(problem.names)), size)
+
+
 # ---- rewards
 
 

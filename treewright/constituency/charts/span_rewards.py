@@ -110,6 +110,8 @@ def table_size(words: int) -> int:
 
 def new_span_rewards(grammar: Grammar, lexical: Lexical, prior: npt.NDArray[np.float64], size: int) -> SpanRewards:
     """Rewards of 0, with ``size`` places for features; ``prior`` is log P(tag) of each symbol."""
+    if not 0 < size <= 1 << _MOST_BITS or size & (size - 1):  # in a model file that somebody has changed
+        raise ValueError(f"the size of a table is a power of 2, at most {1 << _MOST_BITS:,}, not {size}")
     tags, names = set(grammar.tags.values()), span_labels(grammar)
     kinds = [None if name is None else (symbol in tags, name) for symbol, name in enumerate(names)]
     order = sorted({kind for kind in kinds if kind is not None})
