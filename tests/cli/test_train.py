@@ -307,7 +307,9 @@ class TestInterruption:
             patch.setattr(PassReport, "__call__", interrupt)
             run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", *SMALL, code=130)
         again = ("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", *SMALL)
-        assert "other data or settings" in run(*again, "--seed", 9, "--resume", code=2).stderr
+        refused = run(*again, "--seed", 9, "--resume", code=2)
+        assert "other data or settings" in refused.stderr
+        assert refused.stdout == ""  # no rows of passes that cannot be resumed from
         state = tmp_path / "m.tw.checkpoint" / "state.npz"
         state.write_bytes(state.read_bytes()[:100])
         assert "damaged" in run(*again, "--resume", code=2).stderr

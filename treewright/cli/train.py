@@ -202,6 +202,7 @@ def train(
                     corpus = _fit_on_cluster(estimator, train_file, dev, cluster, settings.jobs, keeping)
                 else:
                     estimator.fit(corpus, dev, jobs=settings.jobs, progress=report.progress, **keeping)
+                report.show_earlier()  # if nothing was left to do
         except TreewrightError as error:  # nothing was learned; after others, such as a full disk, it can be resumed
             with suppress(OSError):
                 checkpoint.rmdir()  # if it is empty
@@ -302,6 +303,7 @@ class PassReport:
     ) -> None:
         self.passes = learner.passes
         self.finished = 0
+        self._earlier: list[Pass] = []
         self._task, self._bar, self._quiet, self._as_json = task, bar, quiet, as_json
         self._uses_beta = learner.uses_beta
         self._tokens = sum(len(sentence) for sentence in corpus)
@@ -316,14 +318,21 @@ class PassReport:
         self._bar.begin(text, max(self.passes, 1))
 
     def earlier(self, passes: Sequence[Pass]) -> None:
-        """Report the passes of the resumed run; JSON output already had them."""
+        """Note the passes of the resumed run. They are reported when it goes on, and not if it cannot be resumed."""
         for row in passes:
             self._finish(row)
+        self._earlier = list(passes)
+
+    def show_earlier(self) -> None:
+        """Report the passes of the resumed run; JSON output already had them."""
+        rows, self._earlier = self._earlier, []
+        for row in rows:
             if not self._as_json:
                 self._print_row(row)
 
     def __call__(self, row: Pass) -> None:
         """Report a pass."""
+        self.show_earlier()
         self._finish(row)
         if self._as_json:
             print_json({"event": "pass", **asdict(row), "tokens_per_second": self._rate(row)})
@@ -336,6 +345,7 @@ class PassReport:
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Move the bar, which spans all passes."""
+        self.show_earlier()
         if stage not in self._stages_seen:
             self._stages_seen.append(stage)
         within = (len(self._stages_seen) - 1 + done / max(total, 1)) / self._stages
