@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,15 @@ LOSSES = ("rules", "constituents")
 TRAINED = ("binary", "all")
 
 _MOST_BLOCKS, _LEAST_BLOCK = 16, 8  # sentences are summed up in at most 16 blocks of at least 8
+
+
+class _Part(NamedTuple):
+    """Some sentences, with the derivations of the experts' trees, the features of these, and how often they occur."""
+
+    sentences: Sentences
+    gold: npt.NDArray[np.int32]
+    at: Ints
+    counts: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +104,14 @@ class CKYPlanner:
 
     def expert_features(self, which: Ints) -> Features:
         """The features of the treebank's trees (eq. 20)."""
-        return Features(*self._counted(*self._part(which)), 0.0)
+        part = self._part(which)
+        return Features(part.at, part.counts, 0.0)
 
     def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """The features of the best trees: Algorithms 2 to 4."""
         grammar = self.grammar.weighted(self.lexical, self._rule_weights(θ).astype(np.float32))
         spans = None if self.spans is None else self.spans._replace(weights=θ[self._rules :])
-        sentences, gold = self._part(which)
+        sentences, gold, _, _ = self._part(which)
         planned, values = np.zeros_like(gold), np.zeros(len(which))
 
         def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
@@ -116,12 +126,21 @@ class CKYPlanner:
             run_shards(work, len(which), jobs=jobs)
         return Features(*self._counted(sentences, planned), float(values.sum()))
 
-    def _part(self, which: Ints) -> tuple[Sentences, npt.NDArray[np.int32]]:
-        """Some of the sentences, and the derivations of the experts' trees."""
-        ends = [(int(self.at[i]), int(self.at[i + 1]), int(i)) for i in which]
-        words = np.concatenate([self.words[first:last] for first, last, _ in ends])
-        gold = np.concatenate([self.gold[2 * first - i : 2 * last - i - 1] for first, last, i in ends])
-        return Sentences(words, np.cumsum([0, *(last - first for first, last, _ in ends)])), gold
+    def _part(self, which: Ints) -> _Part:
+        """Some of the sentences. An update asks for the same ones several times."""
+        key = np.asarray(which, np.int64).tobytes()
+        if key not in self._last_part:
+            ends = [(int(self.at[i]), int(self.at[i + 1]), int(i)) for i in which]
+            words = np.concatenate([self.words[first:last] for first, last, _ in ends])
+            gold = np.concatenate([self.gold[2 * first - i : 2 * last - i - 1] for first, last, i in ends])
+            sentences = Sentences(words, np.cumsum([0, *(last - first for first, last, _ in ends)]))
+            self._last_part.clear()
+            self._last_part[key] = _Part(sentences, gold, *self._counted(sentences, gold))
+        return self._last_part[key]
+
+    @cached_property
+    def _last_part(self) -> dict[bytes, _Part]:
+        return {}
 
     def _counted(self, sentences: Sentences, nodes: npt.NDArray[np.int32]) -> tuple[Ints, Floats]:
         """The learned features of derivations, and how often they occur."""
@@ -148,9 +167,9 @@ class CKYPlanner:
 
     def expert_values(self, θ: Floats, which: Ints) -> float:
         """The values of the treebank's trees, including the lexicon's scores of their tags."""
-        at, counts = self._counted(*self._part(which))
+        part = self._part(which)
         fixed = sum(self._fixed_values[i] + self._lexical_values[i] for i in which)
-        return float(counts @ θ[at]) + float(fixed)
+        return float(part.counts @ θ[part.at]) + float(fixed)
 
     def _run(
         self, kernel: Callable[..., float], θ: Floats, kind: Any, which: Ints, jobs: int, *settings: Any
