@@ -200,7 +200,7 @@ def _narrowed(
 ) -> Chart:
     """The chart of the constituents that a beam and the coarse grammar keep, or that max-rule decoding prefers."""
     anchored, above = memory.anchored, memory.above
-    anchors = _first_anchors(spans, words, anchored)
+    anchors = _first_anchors(grammar, spans, words, anchored)
     if coarse is not None:
         chart = fill(INSIDE, coarse.grammar, words, anchored[:0], np.inf, memory.coarse_sums)
         if outside(chart, above, None) > -np.inf:
@@ -213,16 +213,20 @@ def _narrowed(
             anchors = anchored
     best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
     if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # all trees were pruned
-        best = fill(VITERBI, grammar, words, _first_anchors(spans, words, anchored), np.inf, space)
+        best = fill(VITERBI, grammar, words, _first_anchors(grammar, spans, words, anchored), np.inf, space)
     return best
 
 
 @compiled
-def _first_anchors(spans: Anchors | None, words: Any, anchored: Any) -> Any:
-    """The rewards before pruning and decoding: those of spans, or none, in an array that is set to zeros."""
+def _first_anchors(grammar: Weighted, spans: Anchors | None, words: Any, anchored: Any) -> Any:
+    """The rewards before pruning and decoding: those of spans, or none.
+
+    What a chart of the sentence uses of ``anchored`` has these rewards, or zeros, after that.
+    """
     if spans is not None:
         return anchored_in(spans, words)[:]
-    anchored[:] = np.float32(0.0)
+    n = words.shape[0]
+    anchored[: grammar.rules.is_top.shape[0] * row_offsets(n)[n + 1]] = np.float32(0.0)
     return anchored[:0]
 
 

@@ -10,7 +10,7 @@ and its shape. Words are rows of the lexicon, and the tag of a word is its most 
 includes the parent, if the grammar has it, but no siblings. Tags have rewards too, over single words.
 
 Weights are in one table. A feature is hashed to a place in it, where the weights of all labels begin; so those of one
-feature are side by side in memory. Different features may share places, which is rare in a table of the usual size.
+feature are side by side in memory. Different features may share places; the table has a limited size.
 """
 
 from __future__ import annotations
